@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from compaction.cli.output import warn
+from compaction.errors import Cancelled, CompactoscopeError, InputUnreadable, NothingWritten, UsageError
+
+
+class Command(Protocol):
+    """What a module of `compaction.cli` provides."""
+
+    HELP: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int: ...
+
+
+COMMANDS: dict[str, str] = {
+    "inspect": "compaction.cli.inspect",
+}
+"""Every subcommand and the module that holds it; a module is imported only when its command runs."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one subcommand and return the exit code of cli.md: 0 done, 1 findings or nothing written, 2 usage, 3 input."""
+    parser = argparse.ArgumentParser(prog="compactoscope", description="Inspector for AI coding-agent sessions.")
+    names = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    wanted = next((a for a in arguments if not a.startswith("-")), "")
+    module = None
+    for name, path in COMMANDS.items():
+        if name == wanted or wanted not in COMMANDS:
+            module = cast(Command, importlib.import_module(path))
+            module.add_arguments(names.add_parser(name, help=module.HELP, description=module.HELP))
+    try:
+        args = parser.parse_args(arguments)
+        chosen = cast(Command, importlib.import_module(COMMANDS[args.command]))
+        return chosen.run(args)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 2
+    except CompactoscopeError as error:
+        warn(f"compactoscope: {error}")
+        return _exit_code(error)
+    except KeyboardInterrupt:
+        warn("compactoscope: stopped")
+        return 130
+    except BrokenPipeError:
+        # The reader of our output (head, less) went away: not an error; keep the interpreter's own flush quiet.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _exit_code(error: CompactoscopeError) -> int:
+    if isinstance(error, UsageError):
+        return 2
+    if isinstance(error, InputUnreadable):
+        return 3
+    if isinstance(error, (NothingWritten, Cancelled)):
+        return 1
+    return 1

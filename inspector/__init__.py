@@ -1,0 +1,1 @@
+"""The window of Compactoscope: presentation over the engine in `compaction`."""
