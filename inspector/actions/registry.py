@@ -1,0 +1,194 @@
+"""User actions as data: the menu bar, the toolbar, the palette and the tests read the same list."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QAction, QKeySequence
+
+if TYPE_CHECKING:
+    from inspector.context import AppContext
+
+
+class Menu(Enum):
+    """The menus of the menu bar, in their order; NONE is for the palette and the keyboard only."""
+
+    FILE = "&File"
+    EDIT = "&Edit"
+    VIEW = "&View"
+    GO = "&Go"
+    SESSION = "&Session"
+    HELP = "&Help"
+    NONE = ""
+
+
+def always(_context: AppContext) -> bool:
+    """Enabled in every state."""
+    return True
+
+
+def document_open(context: AppContext) -> bool:
+    """Enabled when the current tab shows a loaded session."""
+    document = context.current_document
+    return document is not None and document.conversation is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing a person can do.
+
+    Attributes:
+        id: "area.verb", unique ("session.apply").
+        text: menu text with its & mnemonic; `label` is the text without it.
+        handler: does it; gets the context (the current document is `context.current_document`).
+        icon: name of an SVG in resources/icons without its ending, or "".
+        shortcut: portable key sequences; the first is shown in the menu.
+        enabled_when: pure look at the context; asked again after each change of document, selection or job.
+        checked_when: when given, the action is a switch and this is its state.
+        menu, group: where it stands; groups of a menu are separated by a line, in the order of first use.
+        tip: one sentence that says what it does (status bar, tool tip, palette, What's This).
+        toolbar: also stands in the toolbar.
+    """
+
+    id: str
+    text: str
+    handler: Callable[[AppContext], object]
+    icon: str = ""
+    shortcut: tuple[str, ...] | str = ()
+    enabled_when: Callable[[AppContext], bool] = always
+    checked_when: Callable[[AppContext], bool] | None = None
+    menu: Menu = Menu.NONE
+    group: str = ""
+    tip: str = ""
+    toolbar: bool = False
+
+    @property
+    def label(self) -> str:
+        return self.text.replace("&&", "\0").replace("&", "").replace("\0", "&").removesuffix("…")
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return (self.shortcut,) if isinstance(self.shortcut, str) else self.shortcut
+
+
+MODULES: list[str] = [
+    "inspector.actions.file",
+    "inspector.actions.edit",
+    "inspector.actions.view",
+    "inspector.actions.go",
+    "inspector.actions.session",
+    "inspector.actions.help",
+]
+"""Modules with an `ACTIONS: list[Action]`: one file and one line here add actions to menu, palette and keyboard."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    action: Action
+    qt: QAction | None = field(default=None)
+
+
+class ActionRegistry:
+    """All actions of one window, by id, each with at most one QAction that every menu and toolbar shares."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, _Entry] = {}
+        self._context: AppContext | None = None
+
+    def bind(self, context: AppContext) -> None:
+        """Set the context that handlers and conditions get, and load the modules of `MODULES`."""
+        self._context = context
+        for name in MODULES:
+            for action in importlib.import_module(name).ACTIONS:
+                self.add(action)
+
+    def add(self, action: Action) -> None:
+        """Register an action.
+
+        Raises:
+            ValueError: the id or one of its shortcuts is taken.
+        """
+        if action.id in self._entries:
+            raise ValueError(f"two actions are named {action.id}")
+        taken = {key: other.id for other in self for key in other.keys}
+        for key in action.keys:
+            if key in taken:
+                raise ValueError(f"{action.id} and {taken[key]} both want {key}")
+        self._entries[action.id] = _Entry(action)
+
+    def __iter__(self) -> Iterator[Action]:
+        return (entry.action for entry in self._entries.values())
+
+    def __contains__(self, action_id: str) -> bool:
+        return action_id in self._entries
+
+    def __getitem__(self, action_id: str) -> Action:
+        return self._entries[action_id].action
+
+    def enabled(self, action_id: str) -> bool:
+        """Whether its condition holds now."""
+        return self._context is not None and self._entries[action_id].action.enabled_when(self._context)
+
+    def run(self, action_id: str) -> bool:
+        """Do it if its condition holds; tells whether it did. Errors of the handler go to the error centre."""
+        context = self._context
+        if context is None or not self.enabled(action_id):
+            return False
+        action = self._entries[action_id].action
+        try:
+            action.handler(context)
+        except Exception as error:  # noqa: BLE001 - the border between handlers and Qt: every error is reported
+            context.errors.report(error, action.label)
+        self.refresh()
+        return True
+
+    def qaction(self, action_id: str, parent: QObject) -> QAction:
+        """The shared QAction; made on first use as a child of `parent`."""
+        entry = self._entries[action_id]
+        if entry.qt is None:
+            entry.qt = self._build(entry.action, parent)
+        return entry.qt
+
+    def refresh(self) -> None:
+        """Ask every condition again and set enabled and checked on the QActions."""
+        if self._context is None:
+            return
+        for entry in self._entries.values():
+            if entry.qt is not None:
+                entry.qt.setEnabled(entry.action.enabled_when(self._context))
+                if entry.action.checked_when is not None:
+                    entry.qt.setChecked(entry.action.checked_when(self._context))
+
+    def retint(self) -> None:
+        """Give every QAction its icon again, after the theme changed."""
+        for entry in self._entries.values():
+            if entry.qt is not None and entry.action.icon and self._context is not None:
+                entry.qt.setIcon(self._context.theme.icon(entry.action.icon))
+
+    def release(self) -> None:
+        """Forget the QActions and the context: their window is going."""
+        for entry in self._entries.values():
+            entry.qt = None
+        self._context = None
+
+    def _build(self, action: Action, parent: QObject) -> QAction:
+        result = QAction(action.text, parent)
+        result.setObjectName(action.id)
+        if action.icon and self._context is not None:
+            result.setIcon(self._context.theme.icon(action.icon))
+        result.setShortcuts([QKeySequence(key) for key in action.keys])
+        result.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+        keys = (
+            f" ({QKeySequence(action.keys[0]).toString(QKeySequence.SequenceFormat.NativeText)})" if action.keys else ""
+        )
+        result.setToolTip(f"{action.label}{keys}" + (f"\n{action.tip}" if action.tip else ""))
+        result.setStatusTip(action.tip)
+        result.setWhatsThis(action.tip)
+        result.setCheckable(action.checked_when is not None)
+        result.triggered.connect(lambda _checked=False, action_id=action.id: self.run(action_id))
+        return result

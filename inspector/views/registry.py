@@ -1,0 +1,82 @@
+"""The views of a session: one `ViewSpec` line each; docks, tabs, View menu and palette are built from it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, cast
+
+from PySide6.QtWidgets import QWidget
+
+if TYPE_CHECKING:
+    from inspector.context import AppContext
+    from inspector.documents.document import Document
+
+Area = Literal["left", "right", "bottom", "center"]
+Factory = Callable[["AppContext", "Document"], QWidget]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSpec:
+    """How one view of a document is made and where it stands.
+
+    Attributes:
+        id: stable name, used in settings and by `compactoscope screenshot --view`.
+        title: dock or tab title.
+        icon: SVG name in resources/icons.
+        area: "center" is a tab beside the tree; the others are docks.
+        factory: `factory(context, document) -> QWidget`, or "module:name" of it, imported when the view is first
+            shown (so that heavy imports wait). The widget is made once for each document, on the GUI thread, when it
+            is first visible; document.conversation is not None then. It must follow `document.reloaded` and
+            `document.selection_changed`, and never keep references to a replaced conversation.
+        shown: docks: open in the default layout.
+        tip: one sentence of help.
+        shortcut: key that shows and focuses the view.
+    """
+
+    id: str
+    title: str
+    icon: str
+    area: Area
+    factory: Factory | str
+    shown: bool = True
+    tip: str = ""
+    shortcut: str = ""
+
+    def create(self, context: AppContext, document: Document) -> QWidget:
+        """Make the widget for a document."""
+        return self.resolve()(context, document)
+
+    def resolve(self) -> Factory:
+        """The factory itself, imported if it is named by a string."""
+        if not isinstance(self.factory, str):
+            return self.factory
+        module, _, name = self.factory.partition(":")
+        return cast(Factory, getattr(importlib.import_module(module), name))
+
+
+VIEWS: list[ViewSpec] = [
+    ViewSpec(
+        "tree",
+        "Tree",
+        "tree",
+        "center",
+        "inspector.views.outline_view:OutlineView",
+        shortcut="Alt+1",
+        tip="Epochs, API rounds, messages and blocks with their tokens.",
+    ),
+]
+"""Every view, in the order of tabs and docks. Add one line here for a view of your own."""
+
+
+def view(view_id: str) -> ViewSpec:
+    """The view of that id.
+
+    Raises:
+        KeyError: there is none.
+    """
+    for spec in VIEWS:
+        if spec.id == view_id:
+            return spec
+    raise KeyError(view_id)
