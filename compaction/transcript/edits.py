@@ -51,6 +51,7 @@ class _Change:
 def apply_edits(t: Transcript, edits: Iterable[Edit], *, keep_damage: bool = True) -> Iterator[bytes]:
     """The bytes of the whole new file, in chunks of about a megabyte.
 
+    In a Messages-API document the records are the items of `messages`, and commas take the place of line endings.
     Records without an edit, their line endings and (with `keep_damage`) whatever lies between records come out
     byte-identical. With `keep_damage=False` bytes that belong to no record are left out and records that shared a
     line get lines of their own. Inserted lines take the line ending of their neighbour.
@@ -59,12 +60,15 @@ def apply_edits(t: Transcript, edits: Iterable[Edit], *, keep_damage: bool = Tru
         ValueError: an edit names no record, two edits contradict each other, or data holds a line ending.
     """
     changes = _group(t, edits)
+    if t.format_name == "messages-api":
+        return _in_chunks(_in_document(t, changes))
     pieces = _kept_whole(t, changes) if keep_damage else _records_only(t, changes)
     return _in_chunks(pieces)
 
 
 def _group(t: Transcript, edits: Iterable[Edit]) -> dict[int, _Change]:
     """Edits by record, checked."""
+    lines = t.format_name != "messages-api"
     replaced: dict[int, bytes] = {}
     removed: set[int] = set()
     inserted: dict[int, list[bytes]] = {}
@@ -72,7 +76,7 @@ def _group(t: Transcript, edits: Iterable[Edit]) -> dict[int, _Change]:
         place = edit.after if isinstance(edit, InsertRecord) else edit.record
         if not (-1 if isinstance(edit, InsertRecord) else 0) <= place < len(t):
             raise ValueError(f"edit of record {place}: the transcript has {len(t)}")
-        if not isinstance(edit, RemoveRecord) and (b"\n" in edit.data or b"\r" in edit.data):
+        if lines and not isinstance(edit, RemoveRecord) and (b"\n" in edit.data or b"\r" in edit.data):
             raise ValueError(f"edit of record {place}: a record is one line")
         if isinstance(edit, InsertRecord):
             inserted.setdefault(place, []).append(edit.data)
@@ -117,6 +121,36 @@ def _kept_whole(t: Transcript, changes: dict[int, _Change]) -> Iterator[bytes]:
             yield from (data + (ending or b"\n") for data in change.inserted)
             position = stop + len(ending)
     yield from _copy(t, position, t.size)
+
+
+def _in_document(t: Transcript, changes: dict[int, _Change]) -> Iterator[bytes]:
+    """A Messages-API document with the items of its `messages` changed.
+
+    The bytes between two kept items stay; an item that goes takes the comma and space before it (the first one:
+    after it), an item that comes in brings a comma.
+    """
+    if not len(t):
+        yield from _copy(t, 0, t.size)
+        return
+    nothing = _Change(None, False, ())
+    stops = [int(o) + int(n) for o, n in zip(t.offset.tolist(), t.length.tolist(), strict=True)]
+    yield from _copy(t, 0, int(t.offset[0]))
+    empty = True
+    for data in changes.get(-1, nothing).inserted:
+        yield data if empty else b"," + data
+        empty = False
+    for record in range(len(t)):
+        change = changes.get(record, nothing)
+        if not change.removed:
+            if not empty:
+                between = t.raw(stops[record - 1], int(t.offset[record])) if record else b","
+                yield between
+            yield t.record_bytes(record) if change.replacement is None else change.replacement
+            empty = False
+        for data in change.inserted:
+            yield data if empty else b"," + data
+            empty = False
+    yield from _copy(t, stops[-1], t.size)
 
 
 def _records_only(t: Transcript, changes: dict[int, _Change]) -> Iterator[bytes]:
