@@ -102,6 +102,7 @@ class Index:
     agent_of_result: dict[int, str] = field(default_factory=dict)
     agent_of_tool_use: dict[int, str] = field(default_factory=dict)
     leaf_key: int = 0
+    leaf_record: int = -1
     _record_rows: list[tuple[Any, ...]] = field(default_factory=list)
     _times: list[str | None] = field(default_factory=list)
     _block_rows: list[tuple[Any, ...]] = field(default_factory=list)
@@ -217,6 +218,7 @@ class Index:
             len(self.damage),
             len(self.boundaries),
             self.leaf_key,
+            self.leaf_record,
         )
 
     def cut(self, lengths: tuple[int, ...]) -> None:
@@ -224,7 +226,7 @@ class Index:
         self.records.length, self.blocks.length, self.usage.length = lengths[:3]
         del self.damage[lengths[3] :]
         del self.boundaries[lengths[4] :]
-        self.leaf_key = lengths[5]
+        self.leaf_key, self.leaf_record = lengths[5:]
 
     def _recent_key(self, text: str) -> int:
         """`key_of` with a small memory: the records of one response repeat the same ids."""
@@ -245,7 +247,7 @@ class Index:
         if kind is RecordKind.PROGRESS and record.data is not None and record.data.type:
             return f"progress/{record.data.type}"
         if record.leafUuid and record.type == "last-prompt":
-            self.leaf_key = key_of(record.leafUuid)
+            self.leaf_key, self.leaf_record = key_of(record.leafUuid), number
         return record.type
 
     def _add_boundary(self, number: int, record: Record) -> None:

@@ -131,7 +131,7 @@ class Transcript:
         self._usage_row: dict[int, int] | None = None
         self.damage: list[Damage] = list(index.damage)
         self.boundaries: list[Boundary] = list(index.boundaries)
-        self.leaf_key = index.leaf_key
+        self.leaf_key, self.leaf_record = index.leaf_key, index.leaf_record
         self.type_names: list[str] = index.types.names
         self.session_names: list[str] = index.sessions.names
         self.version_names: list[str] = index.versions.names
