@@ -1,4 +1,4 @@
-"""The one place that writes a file for the user: whole or not at all, never over something else, checked before named."""
+"""The one place that writes a file for the user: whole or not at all, never over another, checked before named."""
 
 from __future__ import annotations
 

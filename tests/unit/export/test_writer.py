@@ -32,7 +32,8 @@ def test_a_new_file_appears_whole_and_the_journal_names_hash_and_lineage(tmp_pat
     (entry,) = journal.entries()
     assert entry == done.entry
     assert (entry.state, entry.size, entry.sha256, entry.lineage) == ("done", 3, done.sha256, {"s": 1})
-    assert entry.source_sha256 and entry.source_size == 9
+    assert len(entry.source_sha256) == 64
+    assert entry.source_size == 9
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in.jsonl", "journal", "out.jsonl"]
 
 
@@ -105,9 +106,13 @@ def test_a_full_disk_says_so_and_leaves_nothing(
     def full(_descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    entry_fsync = os.fsync
-    calls = iter([entry_fsync, full])
-    monkeypatch.setattr(writer.os, "fsync", lambda fd: next(calls, entry_fsync)(fd))
+    real = os.fsync
+    calls = iter([real, full])
+
+    def second_fails(descriptor: int) -> None:
+        next(calls, real)(descriptor)
+
+    monkeypatch.setattr(writer.os, "fsync", second_fails)
     with pytest.raises(NothingWritten, match="No space left"):
         write_new_file(tmp_path / "out", [b"x"], operation="export", journal=journal)
     assert [p.name for p in tmp_path.iterdir()] == ["journal"]
