@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from PySide6.QtGui import QColor, QPalette
 
+from inspector.theme import DARK, LIGHT
 from inspector.views.detail.parts import Tone
 
 
@@ -21,7 +22,6 @@ class Colours:
     added_background: QColor
     removed_background: QColor
     gap_background: QColor
-    found_background: QColor
     tones: dict[Tone, QColor]
     syntax: dict[str, QColor]
     terminal: tuple[QColor, ...]
@@ -34,9 +34,9 @@ _LIGHT_TONES = {
     Tone.TOOL: "#0b6b5d",
     Tone.RESULT: "#38611f",
     Tone.SYSTEM: "#6b5200",
-    Tone.ERROR: "#a8071a",
-    Tone.WARNING: "#8a4b00",
-    Tone.GOOD: "#1e6b2e",
+    Tone.ERROR: LIGHT.error,
+    Tone.WARNING: LIGHT.warning,
+    Tone.GOOD: LIGHT.ok,
 }
 _DARK_TONES = {
     Tone.USER: "#8ec1f5",
@@ -45,9 +45,9 @@ _DARK_TONES = {
     Tone.TOOL: "#6fd6c4",
     Tone.RESULT: "#a9d58a",
     Tone.SYSTEM: "#e0c97a",
-    Tone.ERROR: "#ff8f8f",
-    Tone.WARNING: "#f2b566",
-    Tone.GOOD: "#8ed69a",
+    Tone.ERROR: DARK.error,
+    Tone.WARNING: DARK.warning,
+    Tone.GOOD: DARK.ok,
 }
 # By the first part of a Pygments token's name under Token; the longest match wins.
 _LIGHT_SYNTAX = {
@@ -131,20 +131,20 @@ def is_dark(palette: QPalette) -> bool:
 def colours_for(palette: QPalette) -> Colours:
     """The colours that go with a palette."""
     dark = is_dark(palette)
+    theme = DARK if dark else LIGHT
     base, text = palette.color(QPalette.ColorRole.Base), palette.color(QPalette.ColorRole.Text)
-    muted = mixed(text, base, 0.62)
+    muted = QColor(theme.muted)
     tones = {tone: QColor(name) for tone, name in (_DARK_TONES if dark else _LIGHT_TONES).items()}
     tones[Tone.NEUTRAL], tones[Tone.MUTED] = text, muted
     return Colours(
         dark=dark,
         text=text,
         muted=muted,
-        code_background=mixed(text, base, 0.06),
+        code_background=QColor(theme.code),
         heading_background=mixed(text, base, 0.10),
-        added_background=QColor("#173a20" if dark else "#ddf4e0"),
-        removed_background=QColor("#4a1f22" if dark else "#fbe3e3"),
+        added_background=QColor(theme.added),
+        removed_background=QColor(theme.removed),
         gap_background=mixed(text, base, 0.12),
-        found_background=QColor("#6b5a00" if dark else "#ffe680"),
         tones=tones,
         syntax={name: QColor(value) for name, value in (_DARK_SYNTAX if dark else _LIGHT_SYNTAX).items()},
         terminal=tuple(QColor(name) for name in (_DARK_TERMINAL if dark else _LIGHT_TERMINAL)),

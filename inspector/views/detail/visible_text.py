@@ -7,24 +7,18 @@ import re
 BIDIRECTIONAL = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 """Characters that reorder the text around them; a session can hide a command with them."""
 
-HIDDEN_MARK = "\u2426"
-"""The sign shown instead of a bidirectional or C1 control character."""
+HIDDEN_MARK = "\u21c4"
+"""The sign (⇄) shown instead of a character that changes the direction of text."""
 
 _REPLACEMENT = "\ufffd"
 
+# Control pictures (U+2400 …) would say more, but many systems have no font with them and draw empty boxes.
 _TABLE: dict[int, str] = {
-    **{code: chr(0x2400 + code) for code in range(0x20) if code not in (0x09, 0x0A)},
-    0x7F: "\u2421",
-    **dict.fromkeys(range(0x80, 0xA0), HIDDEN_MARK),
     **{ord(character): HIDDEN_MARK for character in BIDIRECTIONAL},
     # Qt ends a paragraph at these two; a row of ours ends at "\n" only.
-    0x2028: "\u2424",
-    0x2029: "\u2424",
-    # Object replacement: Qt draws it as an embedded object.
-    0xFFFC: _REPLACEMENT,
+    0x2028: "\u21b5",
+    0x2029: "\u21b5",
 }
-
-
 _HIDDEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDIRECTIONAL}\u2028\u2029\ufffc\ud800-\udfff]+")
 
 

@@ -44,7 +44,7 @@ from inspector.views.detail.parts import (
 )
 from inspector.views.detail.safe_document import SafeDocument
 from inspector.views.detail.tones import Colours
-from inspector.views.detail.visible_text import bytes_text, hidden_controls, visible
+from inspector.views.detail.visible_text import HIDDEN_MARK, bytes_text, hidden_controls, visible
 
 PART_LIMIT = 256 * 1024
 """Most characters of one part in the rich view; the rest is folded behind "show all" (qt.md 2d)."""
@@ -138,7 +138,9 @@ class DocumentWriter:
             case Picture():
                 self._picture(part)
         if hidden:
-            text = f"{hidden:,} characters that change the direction of text are shown as ␦."
+            count = "1 character" if hidden == 1 else f"{hidden:,} characters"
+            verb = "changes" if hidden == 1 else "change"
+            text = f"Shown as {HIDDEN_MARK}: {count} that {verb} the direction of text."
             self._line(f"{SIGNS[Tone.WARNING]} {text}", self._tone_format(Tone.WARNING, small=True))
 
     # Single parts ---------------------------------------------------------------------------------------------
@@ -196,6 +198,7 @@ class DocumentWriter:
         features = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
         source.setMarkdown(visible(text), features)
         _images_to_text(source)
+        _drop_empty_cell_starts(source)
         self._start_block(QTextBlockFormat())
         first = self._cursor.position()
         selection = QTextCursor(source)
@@ -229,6 +232,14 @@ class DocumentWriter:
         cursor.setBlockFormat(form)
         wanted = QTextCharFormat()
         wanted.setForeground(self._colours.tones[tone])
+        table = cursor.currentTable()
+        if table is not None:
+            # Qt's importer gives the first header cell the format of a paragraph.
+            form.setTopMargin(0)
+            form.setBottomMargin(0)
+            cursor.setBlockFormat(form)
+            if table.cellAt(cursor).row() == 0:
+                wanted.setFontWeight(QFont.Weight.Bold)
         cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock, QTextCursor.MoveMode.KeepAnchor)
         cursor.mergeCharFormat(wanted)
         ranges = [(span.start, span.length, QTextCharFormat(span.format)) for span in block.textFormats()]
@@ -450,6 +461,21 @@ def _images_to_text(document: QTextDocument) -> None:
         cursor.setPosition(position)
         cursor.setPosition(position + 1, QTextCursor.MoveMode.KeepAnchor)
         cursor.insertText(f"[image, not loaded: {target}]", QTextCharFormat())
+
+
+def _drop_empty_cell_starts(document: QTextDocument) -> None:
+    """Remove the empty paragraph that Qt's importer puts before the text of a table's first cell."""
+    block = document.begin()
+    while block.isValid():
+        following = block.next()
+        cursor = QTextCursor(block)
+        table = cursor.currentTable()
+        if table is not None and not block.text() and following.isValid():
+            other = QTextCursor(following)
+            if other.currentTable() == table and table.cellAt(other) == table.cellAt(cursor):
+                cursor.deleteChar()
+                continue
+        block = following
 
 
 def _too_heavy_for_markdown(text: str) -> str:

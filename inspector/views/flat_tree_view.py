@@ -1,0 +1,164 @@
+"""A table view that shows a `FlatTreeModel` as a tree: arrows, indentation, keys."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QRect, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOption,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
+
+from inspector.models.flat_tree import EXPANDED_ROLE, LEVEL_ROLE, FlatRow, FlatTreeModel, Index
+
+
+def _step(option: QStyleOptionViewItem) -> int:
+    """Width of one level of indentation."""
+    return int(option.fontMetrics.height() * 1.1)
+
+
+class BranchDelegate(QStyledItemDelegate):
+    """Indents the first column and draws the arrow of a row that can be opened."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        """Cut texts at the end; rows are one line high."""
+        super().initStyleOption(option, index)
+        option.textElideMode = Qt.TextElideMode.ElideRight
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """Draw the background over the whole cell, then arrow and text."""
+        if index.column():
+            super().paint(painter, option, index)
+            return
+        step = _step(option)
+        level = int(index.data(LEVEL_ROLE) or 0)
+        background = QStyleOptionViewItem(option)
+        self.initStyleOption(background, index)
+        widget = option.widget
+        style = widget.style()
+        style.drawPrimitive(QStyle.PrimitiveElement.PE_PanelItemViewItem, background, painter, widget)
+        expanded = index.data(EXPANDED_ROLE)
+        if expanded is not None:
+            arrow = QStyleOption(0)
+            arrow.rect = QRect(option.rect.left() + level * step, option.rect.top(), step, option.rect.height())
+            arrow.palette = option.palette
+            arrow.state = option.state | QStyle.StateFlag.State_Children | QStyle.StateFlag.State_Item
+            if expanded:
+                arrow.state |= QStyle.StateFlag.State_Open
+            style.drawPrimitive(QStyle.PrimitiveElement.PE_IndicatorBranch, arrow, painter, widget)
+        inner = QStyleOptionViewItem(option)
+        inner.rect = option.rect.adjusted((level + 1) * step, 0, 0, 0)
+        super().paint(painter, inner, index)
+
+
+class FlatTreeView(QTableView):
+    """Rows of a `FlatTreeModel`; Left and Right close and open, `*` opens all below, Enter activates.
+
+    Signals:
+        row_activated(FlatRow): Enter or a double click on a row.
+        row_selected(FlatRow or None): the current row changed.
+    """
+
+    row_activated = Signal(object)
+    row_selected = Signal(object)
+
+    def __init__(self, model: FlatTreeModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = model
+        self.setModel(model)
+        self._delegate = BranchDelegate(self)
+        self.setItemDelegate(self._delegate)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().height() * 1.45))
+        header = self.horizontalHeader()
+        header.setStretchLastSection(True)
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.selectionModel().currentRowChanged.connect(self._on_current)
+        model.modelReset.connect(self._on_reset)
+
+    @property
+    def tree_model(self) -> FlatTreeModel:
+        """The model given."""
+        return self._model
+
+    def current_row(self) -> FlatRow | None:
+        """The row with the focus."""
+        return self._model.row_at(self.currentIndex())
+
+    def select_row(self, number: int) -> None:
+        """Make a row the current one and scroll to it."""
+        index = self._model.index(number, 0)
+        self.setCurrentIndex(index)
+        self.scrollTo(index, QAbstractItemView.ScrollHint.EnsureVisible)
+
+    def toggle(self, number: int) -> None:
+        """Open a closed row, close an open one."""
+        self._model.set_expanded(number, not self._model.rows[number].expanded)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """The keys of a tree."""
+        number = self.currentIndex().row()
+        row = self.current_row()
+        if row is None:
+            super().keyPressEvent(event)
+            return
+        match event.key():
+            case Qt.Key.Key_Right if row.expandable and not row.expanded:
+                self._model.set_expanded(number, True)
+            case Qt.Key.Key_Right if row.expandable and number + 1 < len(self._model.rows):
+                self.select_row(number + 1)
+            case Qt.Key.Key_Left if row.expanded:
+                self._model.set_expanded(number, False)
+            case Qt.Key.Key_Left if row.level:
+                self.select_row(self._model.parent_of(number))
+            case Qt.Key.Key_Asterisk:
+                self._model.expand_below(number)
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter | Qt.Key.Key_Space:
+                self.row_activated.emit(row)
+            case _:
+                super().keyPressEvent(event)
+                return
+        event.accept()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """A click on the arrow opens or closes the row."""
+        index = self.indexAt(event.position().toPoint())
+        super().mousePressEvent(event)
+        if index.isValid() and event.button() == Qt.MouseButton.LeftButton and self._on_arrow(index, event.pos()):
+            self.toggle(index.row())
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """A double click activates the row."""
+        index = self.indexAt(event.position().toPoint())
+        row = self._model.row_at(index)
+        if row is not None and not self._on_arrow(index, event.pos()):
+            self.row_activated.emit(row)
+
+    def _on_arrow(self, index: Index, point: QPoint) -> bool:
+        if index.column() or index.data(EXPANDED_ROLE) is None:
+            return False
+        option = QStyleOptionViewItem()
+        self.initViewItemOption(option)
+        left = self.columnViewportPosition(0) + int(index.data(LEVEL_ROLE)) * _step(option)
+        return left <= point.x() < left + _step(option)
+
+    def _on_current(self, current: Index, _previous: Index) -> None:
+        self.row_selected.emit(self._model.row_at(current))
+
+    def _on_reset(self) -> None:
+        self.row_selected.emit(None)
