@@ -30,6 +30,10 @@ class Fingerprint:
     tail_hash: int
 
 
+NOTHING = Fingerprint(0, 0, 0)
+"""Of a file that was not read."""
+
+
 def signed(key: int) -> int:
     """An unsigned 64-bit number as a signed one with the same bits.
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, LargeBinary, Text, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, LargeBinary, Table, Text, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 # SQLite counts rows by itself only in a column that is exactly INTEGER PRIMARY KEY; PostgreSQL needs 64 bits.
@@ -170,3 +170,11 @@ class FactRow(Base):
 
     name: Mapped[str] = mapped_column(primary_key=True)
     value: Mapped[str]
+
+
+FOLDER = cast(Table, FolderRow.__table__)
+TRANSCRIPT = cast(Table, TranscriptRow.__table__)
+RESPONSE = cast(Table, ResponseRow.__table__)
+PASSAGE = cast(Table, PassageRow.__table__)
+FACT = cast(Table, FactRow.__table__)
+"""The tables for statements over many rows: building an object for each would take ten times as long."""

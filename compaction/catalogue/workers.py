@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from types import TracebackType
+from typing import Protocol, TypeVar
+
+from compaction.errors import CompactoscopeError
+from compaction.progress import Progress
+
+
+class _Sized(Protocol):
+    """A job that knows its file and how many bytes of it are to be read."""
+
+    @property
+    def work_bytes(self) -> int: ...
+
+    @property
+    def path(self) -> str: ...
+
+
+Job = TypeVar("Job", bound=_Sized)
+Result = TypeVar("Result")
+
+_POLL_SECONDS = 0.1
+_IN_THIS_PROCESS_BYTES = 1 << 20
+"""Up to this much work is done in the calling process: starting workers would take longer than the work."""
+
+_AHEAD = 2
+"""Batches handed out for each worker: one to work on, one waiting. More would only hold results in memory."""
+
+
+class Workers:
+    """Worker processes, started when there is work for them and stopped at the end.
+
+    Spawned, not forked: the window has threads, and a forked child would inherit their locks.
+    """
+
+    def __init__(self, processes: int) -> None:
+        self._processes = processes
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def run(
+        self,
+        work: Callable[[list[Job]], list[Result]],
+        batches: Iterator[list[Job]],
+        store: Callable[[list[Result]], Iterable[list[Job]]],
+        progress: Progress,
+    ) -> None:
+        """Do every batch, and the batches that `store` returns for the results of one, until none is left.
+
+        `store` runs in the calling thread, one batch of results at a time.
+
+        Raises:
+            Cancelled: between two batches.
+            CompactoscopeError: a worker process died twice on the same batch.
+        """
+        first = next(batches, None)
+        if first is None:
+            return
+        second = next(batches, None)
+        if second is None and sum(job.work_bytes for job in first) <= _IN_THIS_PROCESS_BYTES:
+            waiting = [first]
+            while waiting:
+                progress.check()
+                waiting += store(work(waiting.pop()))
+            return
+        ready = _chain(first, second, batches)
+        running: dict[Future[list[Result]], list[Job]] = {}
+        more: list[list[Job]] = []
+        try:
+            self._drive(work, ready, store, progress, running, more)
+        finally:
+            for future in running:
+                future.cancel()
+
+    def _drive(
+        self,
+        work: Callable[[list[Job]], list[Result]],
+        ready: Iterator[list[Job]],
+        store: Callable[[list[Result]], Iterable[list[Job]]],
+        progress: Progress,
+        running: dict[Future[list[Result]], list[Job]],
+        more: list[list[Job]],
+    ) -> None:
+        died: set[str] = set()
+        while True:
+            while len(running) < self._processes * _AHEAD:
+                # The next slice of a file that is being read comes before new files.
+                batch = more.pop() if more else next(ready, None)
+                if batch is None:
+                    break
+                running[self._submit(work, batch)] = batch
+            if not running:
+                return
+            progress.check()
+            done, _ = wait(running, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
+            for future in done:
+                batch = running.pop(future)
+                try:
+                    more += store(future.result())
+                except BrokenProcessPool as error:
+                    more += self._after_death(batch, running, died, error)
+                    break
+
+    def _after_death(
+        self, batch: list[Job], running: dict[Future[list[Result]], list[Job]], died: set[str], error: Exception
+    ) -> list[list[Job]]:
+        """A worker was killed (out of memory, by hand): every batch that was running is done again, file by file."""
+        lost = [job for other in [batch, *running.values()] for job in other]
+        running.clear()
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+        again = {job.path for job in lost}
+        if len(again) == 1 and again <= died:
+            raise CompactoscopeError(
+                "the worker process that read this file was killed twice", "is there enough memory?", next(iter(again))
+            ) from error
+        died |= again
+        self._processes = 1
+        return [[job] for job in lost]
+
+    def _submit(self, work: Callable[[list[Job]], list[Result]], batch: list[Job]) -> Future[list[Result]]:
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(
+                self._processes, mp_context=multiprocessing.get_context("spawn"), initializer=_quiet
+            )
+        return self._pool.submit(work, batch)
+
+
+def _quiet() -> None:
+    # Ctrl+C in a terminal reaches every process; the parent decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _chain(first: list[Job], second: list[Job] | None, rest: Iterator[list[Job]]) -> Iterator[list[Job]]:
+    yield first
+    if second is not None:
+        yield second
+        yield from rest
