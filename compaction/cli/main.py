@@ -28,7 +28,7 @@ COMMANDS: dict[str, str] = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one subcommand and return the exit code of cli.md: 0 done, 1 findings or nothing written, 2 usage, 3 input."""
+    """Run one subcommand; the exit code of cli.md: 0 done, 1 findings or nothing written, 2 usage, 3 input."""
     parser = argparse.ArgumentParser(prog="compactoscope", description="Inspector for AI coding-agent sessions.")
     names = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     wanted = next((a for a in arguments if not a.startswith("-")), "")

@@ -47,7 +47,7 @@ class Conversation:
         sidechain = (flags & Flag.SIDECHAIN) != 0
         speaks = (kind == RecordKind.USER) | (kind == RecordKind.ASSISTANT)
         self.is_subagent_file = bool(count) and bool(speaks.any()) and bool(sidechain[speaks].all())
-        self.thread: Ints = self._threads(sidechain & ~self.is_subagent_file)
+        self.thread: Ints = self._threads(np.zeros_like(sidechain) if self.is_subagent_file else sidechain)
         self.main = self.thread == 0
         self._build_responses()
         self._build_epochs()
@@ -230,6 +230,23 @@ class Conversation:
         found[self.chain()] = True
         return found
 
+    def inline_starter(self, thread: int) -> int:
+        """The tool_use block that started inline sidechain `thread`; −1 when no call's prompt equals the sidechain's
+        first text (the only link there is in the old layout, transcript-format.md §1)."""
+        t = self.transcript
+        root = self.thread_roots[thread]
+        content = t.message(root).get("content")
+        prompt = content if isinstance(content, str) else _first_text(content)
+        if not prompt:
+            return -1
+        calls = np.flatnonzero((t.block_type == BlockType.TOOL_USE) & (t.block_record <= root))
+        for block in calls[::-1]:
+            if t.block_tool(int(block)) in ("Task", "Agent"):
+                given = t.block(int(block)).get("input")
+                if isinstance(given, dict) and given.get("prompt") == prompt:
+                    return int(block)
+        return -1
+
     def response_records(self, response: int) -> list[int]:
         """The records of a response, by file position."""
         start, end = self._response_start[response], self._response_start[response + 1]
@@ -378,6 +395,15 @@ class Conversation:
             if record < earlier:
                 return False
         return False
+
+
+def _first_text(content: object) -> str:
+    """The first text block's text of a message's content list, "" when there is none."""
+    if isinstance(content, list):
+        for block in content:
+            if isinstance(block, dict) and isinstance(block.get("text"), str):
+                return str(block["text"])
+    return ""
 
 
 def build_conversation(transcript: Transcript) -> Conversation:

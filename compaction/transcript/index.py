@@ -368,7 +368,10 @@ def _i32(value: int | None, missing: int = 0) -> int:
 def _milliseconds(times: list[str | None]) -> Any:
     """ISO 8601 times as milliseconds since 1970 (UTC); 0 where there is none or it cannot be read."""
     texts = [t[:-1] if t is not None and t[-1:] == "Z" else t or "NaT" for t in times]
+    usual = len("2026-08-01T10:00:56.123")
     try:
+        if any(len(text) != usual and text != "NaT" for text in texts):
+            raise ValueError("an unusual form among them")
         stamps = np.array(texts, "datetime64[ms]")
     except ValueError:
         stamps = np.array([_one_time(t) for t in times], "datetime64[ms]")
