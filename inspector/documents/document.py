@@ -6,16 +6,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoStack
 
+from compaction.conversation import Conversation, Session, open_session_snapshots
 from compaction.progress import Progress
 from inspector.work.jobs import Job, JobRunner, Op
 
-if TYPE_CHECKING:
-    from compaction.conversation import Conversation, Session
+Value = TypeVar("Value")
+
+
+class Latest(Generic[Value]):
+    """One slot between a worker and the GUI thread: the worker puts, the poll takes the newest (or None)."""
+
+    def __init__(self) -> None:
+        self._value: Value | None = None
+
+    def put(self, value: Value) -> None:
+        """Replace what was there."""
+        self._value = value
+
+    def take(self) -> Value | None:
+        """The newest value once; None when there is no new one."""
+        value, self._value = self._value, None
+        return value
 
 
 class Scope(Enum):
@@ -78,6 +94,8 @@ class Document(QObject):
         selection_changed(Selection): the selection in `selection`.
         state_changed(): `state` changed.
         title_changed(): `title` changed.
+        load_failed(Exception): a reload could not be done; what was shown stays.
+        show_settings_changed(): which records the tree shows changed.
 
     Attributes:
         path: the file, None for a session made in memory (a derived one not yet written).
@@ -89,6 +107,8 @@ class Document(QObject):
     selection_changed = Signal(object)
     state_changed = Signal()
     title_changed = Signal()
+    show_settings_changed = Signal()
+    load_failed = Signal(object)
 
     def __init__(self, path: Path | None, title: str = "", parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -124,26 +144,39 @@ class Document(QObject):
         path = self.path
         if path is None:
             raise ValueError("a session in memory has no file to read")
-        if self.session is None:
+        first_time = self.session is None
+        if first_time:
             self._set_state(LoadState.LOADING)
+        snapshots: Latest[Session] = Latest()
 
         def work(progress: Progress) -> Session:
-            from compaction.conversation import open_session
-
-            return open_session(path, progress)
+            progress.unit = "bytes"
+            for session in open_session_snapshots(path, progress):
+                progress.check()
+                if first_time and not session.transcript.complete:
+                    snapshots.put(session)
+            return session
 
         job = runner.start(Op(f"Opening {path.name}", work, token=f"open {id(self)}"))
         self.loading = job
+
+        def on_progress(running: object) -> None:
+            session = snapshots.take() if running is job else None
+            if session is not None:
+                self.set_session(session)
+
+        runner.progressed.connect(on_progress)
         job.success(self.set_session).failure(self._on_failure).finished(self._on_finished)
+        job.finished(lambda: runner.progressed.disconnect(on_progress))
         return job
 
     def set_session(self, session: Session) -> None:
-        """Take a loaded or derived session and tell the views."""
+        """Take a loaded, partly loaded or derived session and tell the views."""
         self.session = session
         self.conversation = session.conversation
         self.error = None
         self.selection = NOTHING
-        self._set_state(LoadState.READY)
+        self._set_state(LoadState.READY if session.transcript.complete else LoadState.LOADING)
         self.reloaded.emit()
 
     def select(self, selection: Selection) -> None:
@@ -179,10 +212,13 @@ class Document(QObject):
         self.error = error
         if self.session is None:
             self._set_state(LoadState.FAILED)
+        else:
+            self._set_state(LoadState.READY)
+            self.load_failed.emit(error)
 
     def _on_finished(self) -> None:
         self.loading = None
-        if self.session is None and self.state is LoadState.LOADING:
+        if self.state is LoadState.LOADING:
             self._set_state(LoadState.CANCELLED)
 
     def _set_state(self, state: LoadState) -> None:

@@ -46,14 +46,7 @@ class ViewSpec:
 
     def create(self, context: AppContext, document: Document) -> QWidget:
         """Make the widget for a document."""
-        return self.resolve()(context, document)
-
-    def resolve(self) -> Factory:
-        """The factory itself, imported if it is named by a string."""
-        if not isinstance(self.factory, str):
-            return self.factory
-        module, _, name = self.factory.partition(":")
-        return cast(Factory, getattr(importlib.import_module(module), name))
+        return resolve(self.factory)(context, document)
 
 
 VIEWS: list[ViewSpec] = [
@@ -68,6 +61,18 @@ VIEWS: list[ViewSpec] = [
     ),
 ]
 """Every view, in the order of tabs and docks. Add one line here for a view of your own."""
+
+
+STATUS_VIEWS: list[Factory | str] = []
+"""Small widgets at the right of the status bar (context gauge), each `factory(context, document)` or "module:name"."""
+
+
+def resolve(factory: Factory | str) -> Factory:
+    """The factory itself, imported when it is named by a string."""
+    if not isinstance(factory, str):
+        return factory
+    module, _, name = factory.partition(":")
+    return cast(Factory, getattr(importlib.import_module(module), name))
 
 
 def view(view_id: str) -> ViewSpec:

@@ -1,0 +1,95 @@
+"""Entry point: subcommands run without Qt; the window and `screenshot` check the ground before Qt can abort on it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Sequence
+
+from compaction import __version__
+from compaction.cli.main import COMMANDS
+from compaction.cli.main import main as run_command
+from inspector.startup_guard import problems
+
+USAGE = """\
+usage: compactoscope [FILE ...]            open the window, with the sessions given
+       compactoscope screenshot FILE -o PNG [--view VIEW] [--theme light|dark] [--size WxH]
+       compactoscope COMMAND ...           one of: {commands}
+       compactoscope COMMAND --help        what a command takes
+
+Inspector for AI coding-agent sessions: see, account, diagnose, mend and compact transcripts.
+
+options:
+  -h, --help     show this text
+  --version      show the version
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code (cli.md: 2 bad usage)."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    first = arguments[0] if arguments else ""
+    if first in COMMANDS:
+        return run_command(arguments)
+    if first in ("-h", "--help"):
+        sys.stdout.write(USAGE.format(commands=", ".join(COMMANDS)))
+        return 0
+    if first == "--version":
+        sys.stdout.write(f"compactoscope {__version__}\n")
+        return 0
+    if first == "screenshot":
+        return _refused(problems(screen=False)) or _screenshot(arguments[1:])
+    unknown = next((argument for argument in arguments if argument.startswith("-") and argument != "-"), "")
+    if unknown:
+        sys.stderr.write(f"compactoscope: unknown option {unknown} (compactoscope --help lists what there is)\n")
+        return 2
+    return _refused(problems(screen=True) or _silent_display()) or _window(arguments)
+
+
+def _silent_display() -> list[str]:
+    """The sentence for a DISPLAY that nothing answers on: Qt would abort the process instead of returning an error."""
+    display = os.environ.get("DISPLAY", "")
+    platform = os.environ.get("QT_QPA_PLATFORM", "")
+    wayland = os.environ.get("WAYLAND_DISPLAY", "")
+    if not sys.platform.startswith("linux") or not display or wayland or (platform and not platform.startswith("xcb")):
+        return []
+    try:
+        xcb = ctypes.CDLL("libxcb.so.1")
+    except OSError:
+        return []
+    xcb.xcb_connect.restype = ctypes.c_void_p
+    xcb.xcb_connect.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
+    xcb.xcb_connection_has_error.argtypes = [ctypes.c_void_p]
+    xcb.xcb_disconnect.argtypes = [ctypes.c_void_p]
+    connection = xcb.xcb_connect(None, None)
+    failed = xcb.xcb_connection_has_error(connection)
+    xcb.xcb_disconnect(connection)
+    if not failed:
+        return []
+    return [
+        f"the display {display} does not answer; for a picture without one: "
+        "compactoscope screenshot FILE -o picture.png"
+    ]
+
+
+def _refused(reasons: Sequence[str]) -> int:
+    for reason in reasons:
+        sys.stderr.write(f"compactoscope: {reason}\n")
+    return 1 if reasons else 0
+
+
+def _window(paths: list[str]) -> int:
+    from inspector.app import run
+
+    return run(paths)
+
+
+def _screenshot(arguments: list[str]) -> int:
+    from inspector.screenshot import run
+
+    return run(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDockWidget, QLabel, QStackedWidget, QWidget
+
+from inspector.context import AppContext
+from inspector.documents.document import Document
+from inspector.views.document_page import make_view
+from inspector.views.registry import ViewSpec
+
+SIDES = {
+    "left": Qt.DockWidgetArea.LeftDockWidgetArea,
+    "right": Qt.DockWidgetArea.RightDockWidgetArea,
+    "bottom": Qt.DockWidgetArea.BottomDockWidgetArea,
+}
+
+
+class ViewDock(QDockWidget):
+    """A dock that shows one view for whichever document is current; each document keeps its own widget."""
+
+    def __init__(self, context: AppContext, spec: ViewSpec, parent: QWidget) -> None:
+        super().__init__(spec.title, parent)
+        self.spec = spec
+        self._context = context
+        self._document: Document | None = None
+        self._widgets: dict[Document, QWidget] = {}
+        self.setObjectName(f"dock.{spec.id}")
+        self.setAccessibleName(spec.title)
+        self._stack = QStackedWidget()
+        self._empty = QLabel("Open a session to see this here.")
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._empty.setEnabled(False)
+        self._stack.addWidget(self._empty)
+        self.setWidget(self._stack)
+        self.visibilityChanged.connect(self._on_visibility_changed)
+
+    def set_document(self, document: Document | None) -> None:
+        """Show the view of this document; it is made now only if the dock can be seen."""
+        if self._document is not None:
+            self._document.reloaded.disconnect(self._ensure)
+        self._document = document
+        if document is not None:
+            document.reloaded.connect(self._ensure)
+        self._ensure()
+
+    def widget_of(self, document: Document | None) -> QWidget | None:
+        """The view's widget for a document if it was made."""
+        return self._widgets.get(document) if document is not None else None
+
+    def reveal(self) -> QWidget | None:
+        """Show the dock, make its view if there is a session, and give it the focus."""
+        self.show()
+        self.raise_()
+        self._ensure(True)
+        widget = self.widget_of(self._document)
+        if widget is not None:
+            widget.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        return widget
+
+    def forget(self, document: Document) -> None:
+        """Delete what was made for a closed document."""
+        if document is self._document:
+            self.set_document(None)
+        widget = self._widgets.pop(document, None)
+        if widget is not None:
+            self._stack.removeWidget(widget)
+            widget.deleteLater()
+
+    def _on_visibility_changed(self, visible: bool) -> None:
+        if visible:
+            self._ensure()
+
+    def _ensure(self, force: bool = False) -> None:
+        document = self._document
+        if document is None or document.conversation is None:
+            self._stack.setCurrentWidget(self._empty)
+            return
+        if document not in self._widgets:
+            # Behind another tabbed dock or hidden: wait until it is looked at.
+            if not force and (not self.isVisible() or self.visibleRegion().isEmpty()):
+                self._stack.setCurrentWidget(self._empty)
+                return
+            widget = make_view(self.spec, self._context, document)
+            self._widgets[document] = widget
+            self._stack.addWidget(widget)
+        self._stack.setCurrentWidget(self._widgets[document])
