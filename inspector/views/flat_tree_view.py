@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, QRect, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPalette, QPolygonF
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
     QStyle,
     QStyledItemDelegate,
-    QStyleOption,
     QStyleOptionViewItem,
     QTableView,
     QWidget,
@@ -21,6 +20,22 @@ from inspector.models.flat_tree import EXPANDED_ROLE, LEVEL_ROLE, FlatRow, FlatT
 def _step(option: QStyleOptionViewItem) -> int:
     """Width of one level of indentation."""
     return int(option.fontMetrics.height() * 1.1)
+
+
+def _draw_arrow(painter: QPainter, rect: QRectF, expanded: bool, colour: QColor) -> None:
+    """A triangle to the right, or down when the row is open; style sheets take Fusion's own branch arrow away."""
+    size = rect.width() * 0.22
+    middle = rect.center()
+    if expanded:
+        corners = [QPointF(-size, -size / 2), QPointF(size, -size / 2), QPointF(0, size * 0.8)]
+    else:
+        corners = [QPointF(-size / 2, -size), QPointF(-size / 2, size), QPointF(size * 0.8, 0)]
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(colour)
+    painter.drawPolygon(QPolygonF([middle + corner for corner in corners]))
+    painter.restore()
 
 
 class BranchDelegate(QStyledItemDelegate):
@@ -45,13 +60,15 @@ class BranchDelegate(QStyledItemDelegate):
         style.drawPrimitive(QStyle.PrimitiveElement.PE_PanelItemViewItem, background, painter, widget)
         expanded = index.data(EXPANDED_ROLE)
         if expanded is not None:
-            arrow = QStyleOption(0)
-            arrow.rect = QRect(option.rect.left() + level * step, option.rect.top(), step, option.rect.height())
-            arrow.palette = option.palette
-            arrow.state = option.state | QStyle.StateFlag.State_Children | QStyle.StateFlag.State_Item
-            if expanded:
-                arrow.state |= QStyle.StateFlag.State_Open
-            style.drawPrimitive(QStyle.PrimitiveElement.PE_IndicatorBranch, arrow, painter, widget)
+            left = option.rect.left() + level * step
+            selected = bool(option.state & QStyle.StateFlag.State_Selected)
+            role = QPalette.ColorRole.HighlightedText if selected else QPalette.ColorRole.Text
+            _draw_arrow(
+                painter,
+                QRectF(left, option.rect.top(), step, option.rect.height()),
+                bool(expanded),
+                option.palette.color(role),
+            )
         inner = QStyleOptionViewItem(option)
         inner.rect = option.rect.adjusted((level + 1) * step, 0, 0, 0)
         super().paint(painter, inner, index)

@@ -59,6 +59,15 @@ VIEWS: list[ViewSpec] = [
         shortcut="Alt+1",
         tip="Epochs, API rounds, messages and blocks with their tokens.",
     ),
+    ViewSpec(
+        "detail",
+        "Detail",
+        "detail",
+        "right",
+        "inspector.views.detail.pane:DetailPane",
+        shortcut="Alt+2",
+        tip="The selected record or block: rendered, as JSON, as bytes, with its links and usage.",
+    ),
 ]
 """Every view, in the order of tabs and docks. Add one line here for a view of your own."""
 

@@ -1,0 +1,252 @@
+"""The detail pane: follows the selection and shows it in five sections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QSizePolicy, QTabWidget, QVBoxLayout, QWidget
+
+from compaction.progress import Progress
+from inspector.context import AppContext
+from inspector.documents.document import Document, Scope, Selection
+from inspector.views.detail.content import MANY_RECORDS, WORKER_BYTES, Prepared, Subject, prepare, raw_text
+from inspector.views.detail.find_bar import FindBar
+from inspector.views.detail.pages import JsonPage, LinksPage, RawPage, RenderedPage, UsagePage, plain_label
+from inspector.views.detail.parts import Note
+from inspector.views.detail.relations import Relation, relations_of
+from inspector.views.detail.usage_rows import usage_rows
+from inspector.work.jobs import Op
+
+COALESCE_MILLISECONDS = 25
+"""Waiting time before a new selection is shown, so that a held arrow key does not decode every record it passes."""
+
+AS_SENT_VIEW = "as_sent"
+
+
+class DetailPane(QWidget):
+    """Rendered content, JSON, raw text, links and usage of what is selected in a document."""
+
+    def __init__(self, context: AppContext, document: Document) -> None:
+        super().__init__()
+        self._context = context
+        self._document = document
+        self._subject: Subject | None = None
+        self._prepared: Prepared | None = None
+        self._filled: set[int] = set()
+        self._headline = plain_label("Nothing selected")
+        self._headline.setContentsMargins(9, 5, 9, 5)
+        self._headline.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._headline.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.rendered, self.json, self.raw = RenderedPage(), JsonPage(), RawPage()
+        self.links, self.usage = LinksPage(), UsagePage()
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self._fillers: tuple[Callable[[Subject], None], ...] = (
+            self._fill_rendered,
+            self._fill_json,
+            self._fill_raw,
+            self._fill_links,
+            self._fill_usage,
+        )
+        pages: tuple[tuple[QWidget, str], ...] = (
+            (self.rendered, "Rendered"),
+            (self.json, "JSON"),
+            (self.raw, "Raw text"),
+            (self.links, "Links"),
+            (self.usage, "Usage"),
+        )
+        for page, title in pages:
+            self.tabs.addTab(page, title)
+        self.find_bar = FindBar()
+        self.find_bar.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._headline)
+        layout.addWidget(self.tabs, 1)
+        layout.addWidget(self.find_bar)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(COALESCE_MILLISECONDS)
+        self._connect()
+        self._on_selection(document.selection)
+
+    def _connect(self) -> None:
+        self._timer.timeout.connect(self._show_pending)
+        self.tabs.currentChanged.connect(self._fill)
+        self.links.chosen.connect(self._on_relation)
+        self.find_bar.wanted.connect(self._on_find)
+        self.find_bar.closed.connect(self._on_find_closed)
+        self.rendered.whole.found.connect(self._on_found)
+        self.raw.view.found.connect(self._on_found)
+        self.json.whole.found.connect(self._on_found)
+        self._document.selection_changed.connect(self._on_selection)
+        self._document.reloaded.connect(self._on_reloaded)
+        find = QAction("Find in section", self)
+        find.setShortcut(QKeySequence.StandardKey.Find)
+        find.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        find.triggered.connect(self.find_bar.open)
+        self.addAction(find)
+
+    # Selection ------------------------------------------------------------------------------------------------
+
+    def _on_reloaded(self) -> None:
+        self._on_selection(self._document.selection)
+
+    def _on_selection(self, selection: Selection) -> None:
+        self._subject = subject_of(selection)
+        if self._subject is None:
+            self._timer.stop()
+            self._clear()
+        else:
+            self._timer.start()
+
+    def show_now(self) -> None:
+        """Show the selection without waiting (for pictures)."""
+        if self._timer.isActive():
+            self._timer.stop()
+            self._show_pending()
+
+    def _clear(self) -> None:
+        self._context.runner.supersede(self._token)
+        self._prepared = None
+        self._filled = set()
+        self._headline.setText("Nothing selected")
+        self.rendered.set_parts([Note("Select a record or block in the tree to see it here.")])
+        self.json.model.set_rows([])
+        self.raw.set_text("", 0, 0)
+        self.links.set_relations([])
+        self.usage.set_rows([])
+
+    @property
+    def _token(self) -> str:
+        return f"detail {id(self)}"
+
+    def _show_pending(self) -> None:
+        """Decode the subject, in a worker when it is large."""
+        subject = self._subject
+        if subject is None:
+            return
+        if subject.size <= WORKER_BYTES:
+            self._context.runner.supersede(self._token)
+            self._on_prepared(prepare(subject))
+            return
+
+        def work(progress: Progress) -> Prepared:
+            return prepare(subject, progress)
+
+        job = self._context.runner.start(Op("Reading the selection", work, token=self._token, quiet=True))
+        job.success(self._on_prepared)
+
+    def _on_prepared(self, prepared: Prepared) -> None:
+        if prepared.subject is not self._subject:
+            return
+        self._prepared = prepared
+        self._filled = set()
+        self._headline.setText(prepared.headline)
+        self._headline.setToolTip("")
+        self._fill(self.tabs.currentIndex())
+
+    # Sections -------------------------------------------------------------------------------------------------
+
+    def _fill(self, section: int) -> None:
+        """Fill a section when it is first looked at."""
+        if self._prepared is None or section in self._filled or section < 0:
+            return
+        self._filled.add(section)
+        self._fillers[section](self._prepared.subject)
+
+    def _fill_rendered(self, _subject: Subject) -> None:
+        if self._prepared is not None:
+            self.rendered.set_parts(self._prepared.parts)
+
+    def _fill_json(self, _subject: Subject) -> None:
+        if self._prepared is not None:
+            self.json.set_value(self._prepared.value, self._prepared.name)
+
+    def _fill_raw(self, subject: Subject) -> None:
+        left_out = self._prepared.left_out if self._prepared is not None else 0
+        records = subject.records[: len(subject.records) - left_out]
+        conversation = subject.conversation
+        if subject.size <= WORKER_BYTES:
+            self.raw.set_text(*raw_text(conversation, records), left_out)
+            return
+        self.raw.set_text("", 0, 0)
+        op = Op("Reading the bytes", lambda _progress: raw_text(conversation, records), self._token + " raw", True)
+
+        def show(found: tuple[str, int]) -> None:
+            if self._subject is subject:
+                self.raw.set_text(*found, left_out)
+
+        self._context.runner.start(op).success(show)
+
+    def _fill_links(self, subject: Subject) -> None:
+        self.links.set_relations(relations_of(subject.conversation, subject.records[0], subject.block))
+
+    def _fill_usage(self, subject: Subject) -> None:
+        self.usage.set_rows(usage_rows(subject.conversation, subject.records[-1]))
+
+    def _on_relation(self, relation: Relation) -> None:
+        if self._subject is None:
+            return
+        if relation.record >= 0:
+            self._document.select_record(relation.record, self._subject.conversation, relation.block)
+            return
+        workspace = self._context.workspace
+        widget = workspace.show_view(AS_SENT_VIEW) if workspace is not None else None
+        show_round = getattr(widget, "show_round", None)
+        if show_round is not None:
+            show_round(relation.round)
+
+    # Find -----------------------------------------------------------------------------------------------------
+
+    def _on_find(self, needle: str, backward: bool) -> None:
+        if not needle:
+            return
+        page = self.tabs.currentWidget()
+        if page is self.rendered and self.rendered.currentIndex() == 0:
+            self.find_bar.tell(self.rendered.rich.find_text(needle, backward))
+        elif page is self.rendered:
+            self.rendered.whole.find_text(needle, backward)
+        elif page is self.json and self.json.currentIndex() == 1:
+            self.json.whole.find_text(needle, backward)
+        elif page is self.json:
+            self.find_bar.tell(self.json.find_text(needle, backward))
+        else:
+            self.tabs.setCurrentWidget(self.raw)
+            self.raw.view.find_text(needle, backward)
+
+    def _on_found(self, place: object) -> None:
+        self.find_bar.tell(place is not None)
+
+    def _on_find_closed(self) -> None:
+        self.find_bar.hide()
+        page = self.tabs.currentWidget()
+        if page is not None:
+            page.setFocus()
+
+
+def subject_of(selection: Selection) -> Subject | None:
+    """What the pane shows of a selection; None for nothing."""
+    conversation = selection.conversation
+    if conversation is None or selection.scope is Scope.NONE:
+        return None
+    records = tuple(int(record) for record in selection.records[: MANY_RECORDS * 4])
+    if not records and selection.record >= 0:
+        records = (selection.record,)
+    if not records:
+        return None
+    if selection.scope is Scope.BLOCK:
+        return Subject(conversation, (selection.record,), selection.block)
+    return Subject(conversation, records, title=_title(selection))
+
+
+def _title(selection: Selection) -> str:
+    number = {
+        Scope.ROUND: selection.round,
+        Scope.EPOCH: selection.epoch,
+        Scope.RESPONSE: selection.response,
+    }.get(selection.scope)
+    return selection.scope.value if number is None or number < 0 else f"{selection.scope.value} {number:,}"
