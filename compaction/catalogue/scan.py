@@ -8,13 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from compaction.accounting.prices import PriceSet, Usage, bundled_prices
 from compaction.catalogue.discovery import place_of
 from compaction.catalogue.fingerprint import (
     NOTHING,
     Change,
     Fingerprint,
-    key_of,
     prefix_of,
     signed,
     tail_of,
@@ -22,10 +20,11 @@ from compaction.catalogue.fingerprint import (
 )
 from compaction.catalogue.masking import mask_secrets
 from compaction.catalogue.passages import Passage, passages_of, storable
+from compaction.catalogue.responses import ScannedResponse, responses_of
 from compaction.errors import InputUnreadable
 from compaction.transcript.kinds import BlockFlag, BlockType, Flag, RecordKind
 from compaction.transcript.preview import preview_of
-from compaction.transcript.transcript import RecordedUsage, Transcript, transcript_from_bytes
+from compaction.transcript.transcript import Transcript, transcript_from_bytes
 
 SLICE_BYTES = 8 << 20
 """Read, understood and stored at once: bounds the memory of a worker, and what a killed indexer has to do again."""
@@ -59,25 +58,6 @@ class ScanJob:
     def work_bytes(self) -> int:
         """Bytes that are still to be read of the file."""
         return self.bytes - self.start
-
-
-@dataclass(frozen=True, slots=True)
-class ScannedResponse:
-    """An API response as far as the slice shows it: tokens by bucket, `context` tokens, `cost_usd` None = no price."""
-
-    message_key: int
-    line: int
-    timestamp_ms: int
-    model: str
-    sidechain: bool
-    input_tokens: int
-    output_tokens: int
-    cache_read_tokens: int
-    cache_write_5m_tokens: int
-    cache_write_1h_tokens: int
-    context_tokens: int
-    uncertain: bool
-    cost_usd: float | None
 
 
 @dataclass(slots=True)
@@ -281,61 +261,6 @@ def _members(transcript: Transcript, records: npt.NDArray[np.int64], name: str) 
 
 def _title(text: str) -> str:
     return mask_secrets(storable(preview_of(text, TITLE_CHARACTERS)))
-
-
-def responses_of(transcript: Transcript, lines_before: int, path: str) -> list[ScannedResponse]:
-    """The slice's API responses, each once with the usage of its last record (transcript-format.md §5), and its cost.
-
-    Responses that the client wrote itself (`<synthetic>`) cost nothing and are left out.
-    """
-    prices = bundled_prices().set()
-    rows: dict[int, tuple[int, RecordedUsage]] = {}
-    firsts: dict[int, int] = {}
-    for row, record in enumerate(transcript.usage_table["record"].tolist()):
-        if transcript.kind[record] != RecordKind.ASSISTANT or transcript.flags[record] & Flag.SYNTHETIC:
-            continue
-        key = signed(int(transcript.message_key[record]))
-        line = int(transcript.line[record]) + lines_before
-        key = key or key_of(f"{path}:{line}".encode())
-        firsts.setdefault(key, line)
-        rows[key] = (record, transcript.usage_at(row))
-    return [_response(transcript, key, firsts[key], record, usage, prices) for key, (record, usage) in rows.items()]
-
-
-def _response(
-    transcript: Transcript, key: int, line: int, record: int, usage: RecordedUsage, prices: PriceSet
-) -> ScannedResponse:
-    billed = billed_usage(usage, int(transcript.timestamp_ms[record]))
-    price = prices.price(transcript.model(record), billed)
-    return ScannedResponse(
-        message_key=key,
-        line=line,
-        timestamp_ms=billed.timestamp_ms,
-        model=transcript.model(record),
-        sidechain=bool(transcript.flags[record] & Flag.SIDECHAIN),
-        input_tokens=billed.input,
-        output_tokens=billed.output,
-        cache_read_tokens=billed.cache_read,
-        cache_write_5m_tokens=billed.cache_write_5m,
-        cache_write_1h_tokens=billed.cache_write_1h,
-        context_tokens=context_of(usage),
-        uncertain=usage.stop_reason_null,
-        cost_usd=None if price is None else price.total,
-    )
-
-
-def billed_usage(usage: RecordedUsage, timestamp_ms: int) -> Usage:
-    five, hour = usage.cache_write_5m, usage.cache_write_1h
-    if five is None or hour is None:
-        five, hour = usage.cache_creation, 0
-    return Usage(
-        usage.input_tokens, usage.output_tokens, usage.cache_read, five, hour,
-        usage.web_search_requests, timestamp_ms, usage.speed, usage.geo, usage.service_tier == "batch",
-    )  # fmt: skip
-
-
-def context_of(usage: RecordedUsage) -> int:
-    return usage.input_tokens + usage.cache_read + usage.cache_creation
 
 
 def scan_all(jobs: list[ScanJob]) -> list[SliceResult]:

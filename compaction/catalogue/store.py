@@ -8,7 +8,8 @@ from sqlalchemy import Connection
 
 from compaction.catalogue.discovery import place_of
 from compaction.catalogue.passages import Passage
-from compaction.catalogue.scan import ScannedResponse, SliceResult, Summary
+from compaction.catalogue.responses import ScannedResponse
+from compaction.catalogue.scan import SliceResult, Summary
 from compaction.catalogue.tables import PASSAGE, RESPONSE, TRANSCRIPT
 
 SPARK_POINTS = 48
@@ -146,11 +147,16 @@ def _merge(result: SliceResult, row: dict[str, Any], old: dict[int, dict[str, An
 
 
 def _response_row(response: ScannedResponse, old: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    """A response as a row; one that began in an earlier slice keeps its place and time, and the larger figures."""
     values = {name: getattr(response, name) for name in ScannedResponse.__slots__}
     before = old.get(response.message_key)
-    if before is not None:
-        # The response began in an earlier slice: its place is there, its usage here (the last record's is final).
-        values["line"] = before["line"]
+    if before is None:
+        return values
+    if before["output_tokens"] > values["output_tokens"]:
+        values = {name: before[name] for name in values} | {"uncertain": values["uncertain"]}
+    values["line"] = before["line"]
+    values["timestamp_ms"] = before["timestamp_ms"] or values["timestamp_ms"]
+    values["uncertain"] = values["uncertain"] and before["uncertain"]
     return values
 
 

@@ -23,6 +23,9 @@ class Command(Protocol):
 
 COMMANDS: dict[str, str] = {
     "inspect": "compaction.cli.inspect",
+    "index": "compaction.cli.index",
+    "sessions": "compaction.cli.sessions",
+    "search": "compaction.cli.search",
 }
 """Every subcommand and the module that holds it; a module is imported only when its command runs."""
 
