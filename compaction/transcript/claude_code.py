@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+import numpy as np
 import orjson
 
 from compaction.progress import Progress
 from compaction.transcript.damage import Damage, decode_object, take_apart
 from compaction.transcript.formats import Position
-from compaction.transcript.index import Index
+from compaction.transcript.index import DAMAGED_RECORD, Batch, Index
 from compaction.transcript.kinds import Flag
 from compaction.transcript.records import DECODER, from_object
 from compaction.transcript.source import Source, read_chunks
@@ -46,50 +47,63 @@ class ClaudeCode:
                 lines[0] = b"".join(carried)
                 carried = []
             last = lines.pop()
-            for line in lines:
-                self._line(line, index, at, last=False)
-                if mark is not None and index.records.length + index.pending >= mark:
-                    mark = next(marks, None)
-                    index.flush()
-                    yield
+            self._lines(lines, index, at, b"\r" in chunk)
             if last:
                 carried.append(last)
             progress.done = at.offset
-        index.flush()
+            while mark is not None and index.records.length >= mark:
+                mark = next(marks, None)
+                if mark is None or index.records.length < mark:
+                    yield
         at.complete = index.lengths()
         tail = b"".join(carried)
         at.pending = len(tail)
         if tail:
             # A last line without its ending: shown as far as it goes, and read again when the file has grown.
-            self._line(tail, index, Position(at.offset, at.lines), last=True)
-            index.flush()
+            self._one_by_one([tail], index, Position(at.offset, at.lines), last=True)
         progress.done = size
 
-    def _line(self, line: bytes, index: Index, at: Position, *, last: bool) -> None:
-        at.lines += 1
-        offset = at.offset
-        at.offset += len(line) + 1
-        if line[-1:] == b"\r":
-            line = line[:-1]
+    def _lines(self, lines: list[bytes], index: Index, at: Position, returns: bool) -> None:
+        """Index whole lines: all at once, or one by one when a line among them is odd."""
         try:
-            record = DECODER.decode(line)
+            records = list(map(DECODER.decode, lines))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            self._recover(line, index, offset, at.lines, last=last)
+            self._one_by_one(lines, index, at, last=False)
             return
-        index.add(record, offset, len(line), at.lines)
+        lengths = np.fromiter(map(len, lines), np.int64, len(lines))
+        offsets = at.offset + np.cumsum(lengths + 1) - lengths - 1
+        at.offset += int(lengths.sum()) + len(lines)
+        if returns:
+            lengths -= np.fromiter((line[-1:] == b"\r" for line in lines), np.int64, len(lines))
+        index.add(Batch(records, offsets, lengths, np.arange(at.lines + 1, at.lines + 1 + len(lines))))
+        at.lines += len(lines)
 
-    def _recover(self, line: bytes, index: Index, offset: int, number: int, *, last: bool) -> None:
+    def _one_by_one(self, lines: list[bytes], index: Index, at: Position, *, last: bool) -> None:
+        batch = Batch()
+        for line in lines:
+            at.lines += 1
+            offset = at.offset
+            at.offset += len(line) + 1
+            if line[-1:] == b"\r":
+                line = line[:-1]
+            try:
+                batch.append(DECODER.decode(line), offset, len(line), at.lines)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                self._recover(line, index, batch, offset, at.lines, last=last)
+        index.add(batch)
+
+    def _recover(self, line: bytes, index: Index, batch: Batch, offset: int, number: int, *, last: bool) -> None:
         pieces, kind = take_apart(line, last=last)
-        recovered = kept = 0
+        recovered = lost = 0
         for piece in pieces:
+            length = piece.end - piece.start
             if piece.value is None:
-                index.add_damaged(offset + piece.start, piece.end - piece.start, number)
-                continue
-            recovered += 1
-            kept += piece.end - piece.start
-            index.add(from_object(piece.value), offset + piece.start, piece.end - piece.start, number, Flag.LENIENT)
+                lost += length
+                batch.append(DAMAGED_RECORD, offset + piece.start, length, number)
+            else:
+                recovered += 1
+                batch.append(from_object(piece.value), offset + piece.start, length, number, Flag.LENIENT)
         if kind:
-            lost = sum(piece.end - piece.start for piece in pieces if piece.value is None)
             index.damage.append(Damage(number, kind, recovered, lost, offset, len(line)))
 
     def decode(self, data: bytes, number: int, role: str) -> dict[str, Any]:

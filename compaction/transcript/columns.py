@@ -82,9 +82,9 @@ class Table:
         self._rows = np.empty(max(capacity, 16), dtype)
         self.length = 0
 
-    def extend(self, rows: list[tuple[Any, ...]]) -> None:
-        """Append tuples in the order of the dtype's fields."""
-        if not rows:
+    def extend(self, rows: list[tuple[Any, ...]] | npt.NDArray[Any]) -> None:
+        """Append rows: an array of the dtype, or tuples in the order of its fields."""
+        if not len(rows):
             return
         end = self.length + len(rows)
         if end > len(self._rows):
@@ -100,22 +100,31 @@ class Table:
 
 
 class Names:
-    """Strings as small numbers; number 0 is "" (absent)."""
+    """Strings as small numbers; number 0 is "" or None (absent), names beyond the limit share the last number."""
 
     def __init__(self, limit: int = 0xFFFF) -> None:
-        self._numbers: dict[str, int] = {"": 0}
         self.names: list[str] = [""]
-        self._limit = limit
+        self._numbers = _Numbers(self.names, limit)
 
     def number(self, name: str) -> int:
-        """The number of a name, given out on first sight; names beyond the limit share the last number."""
-        number = self._numbers.get(name)
-        if number is None:
-            if len(self.names) >= self._limit:
-                number = self._numbers["(other)"] = self._limit - 1
-                if len(self.names) == self._limit - 1:
-                    self.names.append("(other)")
-                return min(number, len(self.names) - 1)
-            number = self._numbers[name] = len(self.names)
-            self.names.append(name)
+        """The number of a name, given out on first sight."""
+        return self._numbers[name]
+
+    def of(self, names: list[Any]) -> list[int]:
+        """The numbers of many names (str or None)."""
+        return list(map(self._numbers.__getitem__, names))
+
+
+class _Numbers(dict[Any, int]):
+    def __init__(self, names: list[str], limit: int) -> None:
+        super().__init__({"": 0, None: 0})
+        self._names = names
+        self._limit = limit
+
+    def __missing__(self, name: str) -> int:
+        if len(self._names) >= self._limit:
+            self._names[-1] = "(other)"
+            return self._limit - 1
+        number = self[name] = len(self._names)
+        self._names.append(name)
         return number

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import xxhash
 
 from compaction.transcript.columns import (
@@ -28,9 +29,8 @@ from compaction.transcript.kinds import (
     RecordKind,
     block_type_of,
 )
-from compaction.transcript.records import AGENT_LINK, Block, CompactMetadata, Record, Usage
+from compaction.transcript.records import AGENT_LINK, Block, CompactMetadata, Message, Record
 
-_BATCH = 16384
 # Plain integers: combining IntFlag members costs a microsecond each, and this runs for every record.
 _API_ERROR = int(Flag.API_ERROR)
 _API_SYSTEM_ERROR = int(Flag.API_SYSTEM_ERROR)
@@ -54,6 +54,25 @@ _BLOCK_ERROR = int(BlockFlag.ERROR)
 _BLOCK_HAS_IMAGE = int(BlockFlag.HAS_IMAGE)
 _BLOCK_LIST_RESULT = int(BlockFlag.LIST_RESULT)
 _BLOCK_STRING = int(BlockFlag.STRING)
+_TEXT_BLOCK = int(BlockType.TEXT)
+_THINKING_BLOCK = int(BlockType.THINKING)
+_TOOL_USE_BLOCK = int(BlockType.TOOL_USE)
+_TOOL_RESULT_BLOCK = int(BlockType.TOOL_RESULT)
+_IMAGE_BLOCK = int(BlockType.IMAGE)
+_USE_BLOCKS = (_TOOL_USE_BLOCK, int(BlockType.SERVER_TOOL_USE))
+_RESULT_BLOCKS = (_TOOL_RESULT_BLOCK, int(BlockType.SERVER_TOOL_RESULT))
+_EMPTY_BLOCKS = (_TEXT_BLOCK, _THINKING_BLOCK, _TOOL_RESULT_BLOCK)
+_ASSISTANT = int(RecordKind.ASSISTANT)
+_SYSTEM = int(RecordKind.SYSTEM)
+_ATTACHMENT = int(RecordKind.ATTACHMENT)
+_PROGRESS = int(RecordKind.PROGRESS)
+_DAMAGED = int(RecordKind.DAMAGED)
+_UNKNOWN = int(RecordKind.UNKNOWN)
+_SYSTEM_FLAGS = {
+    "compact_boundary": _COMPACT_BOUNDARY,
+    "microcompact_boundary": _MICROCOMPACT_BOUNDARY,
+    "api_error": _API_SYSTEM_ERROR,
+}
 _I32 = 2**31 - 1
 SYNTHETIC_MODEL = "<synthetic>"
 """`message.model` of a message that the client wrote itself (transcript-format.md §10)."""
@@ -61,7 +80,59 @@ SYNTHETIC_MODEL = "<synthetic>"
 
 def key_of(text: str) -> int:
     """The 64-bit key of an id string (xxh3_64); 0 is kept for "absent"."""
-    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass")) or 1
+    try:
+        return xxhash.xxh3_64_intdigest(text.encode()) or 1
+    except UnicodeEncodeError:
+        return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass")) or 1
+
+
+class _Keys(dict[Any, int]):
+    """`key_of` remembered while one batch is indexed: an id is mostly named twice, by its record and by its child."""
+
+    def __init__(self) -> None:
+        super().__init__({None: 0, msgspec.UNSET: 0})
+
+    def __missing__(self, text: str) -> int:
+        key = self[text] = key_of(text)
+        return key
+
+
+class _BlockKinds(dict[str, int]):
+    """`block_type_of` as plain integers, remembered."""
+
+    def __missing__(self, name: str) -> int:
+        kind = self[name] = int(block_type_of(name))
+        return kind
+
+
+_BLOCK_KIND = _BlockKinds()
+
+
+@dataclass(slots=True)
+class Batch:
+    """Records in file order, with their places: offsets and lengths in bytes, 1-based lines, the caller's flags.
+
+    `extras` is empty when no record has any.
+    """
+
+    records: list[Record] = field(default_factory=list)
+    offsets: Any = field(default_factory=list)
+    lengths: Any = field(default_factory=list)
+    lines: Any = field(default_factory=list)
+    extras: list[int] = field(default_factory=list)
+
+    def append(self, record: Record, offset: int, length: int, line: int, extra: int = 0) -> None:
+        """Add one record to a batch whose places are lists."""
+        self.records.append(record)
+        self.offsets.append(offset)
+        self.lengths.append(length)
+        self.lines.append(line)
+        self.extras.append(extra)
+
+
+DAMAGED_RECORD = Record(type="\0damaged")
+"""Stands for bytes that are no record; they are shown, counted and kept in exports."""
+_KIND = {name: int(kind) for name, kind in KIND_OF_TYPE.items()} | {DAMAGED_RECORD.type: _DAMAGED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,114 +174,215 @@ class Index:
     agent_of_tool_use: dict[int, str] = field(default_factory=dict)
     leaf_key: int = 0
     leaf_record: int = -1
-    _record_rows: list[tuple[Any, ...]] = field(default_factory=list)
-    _times: list[str | None] = field(default_factory=list)
-    _block_rows: list[tuple[Any, ...]] = field(default_factory=list)
-    _usage_rows: list[tuple[Any, ...]] = field(default_factory=list)
-    _keys: dict[str, int] = field(default_factory=dict)
 
-    @property
-    def pending(self) -> int:
-        """Rows added but not yet flushed into the columns."""
-        return len(self._record_rows)
-
-    def add(self, record: Record, offset: int, length: int, line: int, extra: int = 0) -> None:
-        """Append one record; `offset` and `length` in bytes, `line` 1-based, `extra` flags of the caller."""
-        if len(self._record_rows) >= _BATCH:
-            self.flush()
-        number = self.records.length + len(self._record_rows)
-        kind = KIND_OF_TYPE.get(record.type, RecordKind.UNKNOWN)
-        flags = extra
-        if record.isSidechain:
-            flags |= _SIDECHAIN
-        if record.isMeta:
-            flags |= _META
-        if record.isCompactSummary:
-            flags |= _COMPACT_SUMMARY
-        if record.isVisibleInTranscriptOnly:
-            flags |= _VISIBLE_IN_TRANSCRIPT_ONLY
-        if record.isApiErrorMessage:
-            flags |= _API_ERROR
-        if record.logicalParentUuid is not None:
-            flags |= _HAS_LOGICAL_PARENT
-        parent = record.parentUuid
-        if parent is None:
-            flags |= _PARENT_NULL
-        agent = record.agentId
-        model = ""
-        message_key = 0
-        first_block = self.blocks.length + len(self._block_rows)
-        message = record.message
-        if message is not None:
-            model = message.model or ""
-            if model == SYNTHETIC_MODEL:
-                flags |= _SYNTHETIC
-            if message.id is not None:
-                message_key = self._recent_key(message.id)
-            if message.usage is not None:
-                flags |= _HAS_USAGE
-                if message.stop_reason is None:
-                    flags |= _STOP_REASON_NULL
-                self._add_usage(number, message.usage, message.stop_reason is None)
-            if message.content is not None:
-                flags |= self._add_content(number, message.content)
-        type_name = record.type
-        if kind is not RecordKind.USER and kind is not RecordKind.ASSISTANT:
-            type_name = self._other(number, kind, record)
-            flags |= _system_flags(kind, record)
-            if kind is RecordKind.PROGRESS and record.data is not None:
-                agent = agent or record.data.agentId
-                if record.parentToolUseID and agent:
-                    self.agent_of_tool_use.setdefault(key_of(record.parentToolUseID), agent)
-        elif flags & _TOOL_RESULT and len(record.toolUseResult) > 1:
-            self._link_agent(bytes(record.toolUseResult))
-        self._times.append(record.timestamp)
-        self._record_rows.append(
-            (
-                offset,
-                length,
-                line,
-                key_of(record.uuid) if record.uuid is not None else 0,
-                key_of(parent) if isinstance(parent, str) else 0,
-                message_key,
-                self._recent_key(record.requestId) if record.requestId is not None else 0,
-                0,
-                first_block,
-                flags,
-                self.agents.number(agent) if agent else 0,
-                self.sessions.number(record.sessionId) if record.sessionId else 0,
-                self.types.number(type_name),
-                self.versions.number(record.version) if record.version else 0,
-                self.models.number(model) if model else 0,
-                kind,
-            )
-        )
-
-    def add_damaged(self, offset: int, length: int, line: int) -> None:
-        """Append bytes that are no record; they are shown, counted and kept in exports."""
-        if len(self._record_rows) >= _BATCH:
-            self.flush()
-        self._times.append(None)
-        first_block = self.blocks.length + len(self._block_rows)
-        self._record_rows.append(
-            (offset, length, line, 0, 0, 0, 0, 0, first_block, 0, 0, 0, 0, 0, 0, RecordKind.DAMAGED)
-        )
-
-    def flush(self) -> None:
-        """Move what was added into the columns."""
+    def add(self, batch: Batch) -> None:
+        """Append a batch of records in file order; column by column, because a loop over records is several times
+        slower than one comprehension a column."""
+        records = batch.records
+        if not records:
+            return
         start = self.records.length
-        self.records.extend(self._record_rows)
-        self.blocks.extend(self._block_rows)
-        self.usage.extend(self._usage_rows)
-        if self._times:
-            self.records.view()["timestamp_ms"][start:] = _milliseconds(self._times)
-        self._record_rows.clear()
-        self._block_rows.clear()
-        self._usage_rows.clear()
-        self._times.clear()
+        keys = _Keys()
+        types = [r.type for r in records]
+        kinds = [_KIND.get(t, _UNKNOWN) for t in types]
+        messages = [r.message for r in records]
+        flags = self._flags(records, messages, batch.extras)
+        first_block, content_flags, result_keys = self._add_blocks(start, messages, keys)
+        flags |= content_flags
+        self._add_usage(start, messages)
+        flags |= self._others(start, records, kinds, types, keys, result_keys)
+        rows = np.zeros(len(records), RECORD)
+        rows["offset"] = batch.offsets
+        rows["length"] = batch.lengths
+        rows["line"] = batch.lines
+        rows["uuid_key"] = [keys[r.uuid] for r in records]
+        rows["parent_key"] = [keys[r.parentUuid] for r in records]
+        rows["message_key"] = [keys[m.id] if m is not None else 0 for m in messages]
+        rows["request_key"] = [keys[r.requestId] for r in records]
+        rows["timestamp_ms"] = _milliseconds([r.timestamp for r in records])
+        rows["first_block"] = first_block
+        rows["flags"] = flags
+        rows["agent"] = self.agents.of([r.agentId or (r.data.agentId if r.data is not None else None) for r in records])
+        rows["session"] = self.sessions.of([r.sessionId for r in records])
+        rows["type"] = self.types.of(types)
+        rows["version"] = self.versions.of([r.version for r in records])
+        rows["model"] = self.models.of([m.model if m is not None else None for m in messages])
+        rows["kind"] = kinds
+        self.records.extend(rows)
+
+    def _flags(self, records: list[Record], messages: list[Message | None], extras: list[int]) -> npt.NDArray[Any]:
+        flags = np.array(extras, np.uint32) if extras else np.zeros(len(records), np.uint32)
+        for flag, values in (
+            (_SIDECHAIN, [r.isSidechain for r in records]),
+            (_META, [r.isMeta for r in records]),
+            (_COMPACT_SUMMARY, [r.isCompactSummary for r in records]),
+            (_VISIBLE_IN_TRANSCRIPT_ONLY, [r.isVisibleInTranscriptOnly for r in records]),
+            (_API_ERROR, [r.isApiErrorMessage for r in records]),
+            (_HAS_LOGICAL_PARENT, [r.logicalParentUuid is not None for r in records]),
+            (_PARENT_NULL, [r.parentUuid is None for r in records]),
+            (_SYNTHETIC, [m is not None and m.model == SYNTHETIC_MODEL for m in messages]),
+            (_HAS_USAGE, [m is not None and m.usage is not None for m in messages]),
+            (
+                _STOP_REASON_NULL,
+                [m is not None and m.usage is not None and m.stop_reason is None for m in messages],
+            ),
+        ):
+            if any(values):
+                flags[np.array(values, bool)] |= flag
+        return flags
+
+    def _add_blocks(
+        self, start: int, messages: list[Message | None], keys: _Keys
+    ) -> tuple[list[int], npt.NDArray[Any], dict[int, int]]:
+        """Append the content blocks; returns each record's first block, content flags, and the key of each record's
+        last tool_result."""
+        rows: list[tuple[int, int, int, int, int, int, int]] = []
+        first_block: list[int] = []
+        flags = np.zeros(len(messages), np.uint32)
+        result_keys: dict[int, int] = {}
+        base = self.blocks.length
+        for position, message in enumerate(messages):
+            first_block.append(base + len(rows))
+            content = None if message is None else message.content
+            if content is None:
+                continue
+            if isinstance(content, str):
+                flag = _BLOCK_STRING if content else _BLOCK_STRING | _BLOCK_EMPTY
+                rows.append((start + position, min(len(content), _I32), 0, 0, 0, 0, flag))
+                flags[position] = _STRING_CONTENT
+                continue
+            for place, block in enumerate(content):
+                kind = _BLOCK_KIND[block.type]
+                row = self._block_row(start + position, place if place < 65536 else 65535, kind, block, keys)
+                rows.append(row)
+                if kind == _TOOL_USE_BLOCK:
+                    flags[position] |= _TOOL_USE
+                elif kind == _TOOL_RESULT_BLOCK:
+                    flags[position] |= _TOOL_RESULT
+                    result_keys[position] = row[2]
+        self.blocks.extend(rows)
+        return first_block, flags, result_keys
+
+    def _block_row(
+        self, number: int, place: int, kind: int, block: Block, keys: _Keys
+    ) -> tuple[int, int, int, int, int, int, int]:
+        chars = flags = key = tool = 0
+        if kind == _TEXT_BLOCK:
+            chars = len(block.text or "")
+        elif kind == _THINKING_BLOCK:
+            chars = len(block.thinking or "")
+        elif kind in _USE_BLOCKS:
+            chars = len(block.input)
+            key = keys[block.id]
+            tool = self.tools.number(block.name or "")
+        elif kind in _RESULT_BLOCKS:
+            key = keys[block.tool_use_id]
+            chars, flags = _result(block)
+        if chars == 0 and kind in _EMPTY_BLOCKS and not flags & _BLOCK_HAS_IMAGE:
+            flags |= _BLOCK_EMPTY
+        if kind == _IMAGE_BLOCK:
+            flags |= _BLOCK_HAS_IMAGE
+        if block.is_error:
+            flags |= _BLOCK_ERROR
+        return (number, chars if chars < _I32 else _I32, key, tool, place, kind, flags)
+
+    def _add_usage(self, start: int, messages: list[Message | None]) -> None:
+        found = [
+            (start + position, m.usage, m.stop_reason is None)
+            for position, m in enumerate(messages)
+            if m is not None and m.usage is not None
+        ]
+        if not found:
+            return
+        usages = [usage for _, usage, _ in found]
+        nested = [u.cache_creation for u in usages]
+        server = [u.server_tool_use for u in usages]
+        details = [u.output_tokens_details for u in usages]
+        rows = np.zeros(len(found), USAGE)
+        rows["record"] = [number for number, _, _ in found]
+        rows["input"] = _counts([u.input_tokens or 0 for u in usages])
+        rows["output"] = _counts([u.output_tokens or 0 for u in usages])
+        rows["cache_read"] = _counts([u.cache_read_input_tokens or 0 for u in usages])
+        rows["cache_creation"] = _counts([u.cache_creation_input_tokens or 0 for u in usages])
+        rows["write_5m"] = _counts([-1 if n is None else n.ephemeral_5m_input_tokens or 0 for n in nested])
+        rows["write_1h"] = _counts([-1 if n is None else n.ephemeral_1h_input_tokens or 0 for n in nested])
+        rows["thinking"] = _counts(
+            [-1 if d is None or d.thinking_tokens is None else d.thinking_tokens for d in details]
+        )
+        rows["web_search"] = np.minimum(
+            _counts([0 if s is None else s.web_search_requests or 0 for s in server]), 65535
+        )
+        rows["web_fetch"] = np.minimum(_counts([0 if s is None else s.web_fetch_requests or 0 for s in server]), 65535)
+        rows["speed"] = self.words.of([u.speed for u in usages])
+        rows["geo"] = self.words.of([u.inference_geo for u in usages])
+        rows["tier"] = self.words.of([u.service_tier for u in usages])
+        rows["flags"] = [
+            (USAGE_STOP_REASON_NULL if null else 0)
+            | (USAGE_NESTED if u.cache_creation is not None else 0)
+            | (USAGE_ITERATIONS if u.iterations is not None and len(u.iterations) > 1 else 0)
+            for _, u, null in found
+        ]
+        self.usage.extend(rows)
+
+    def _others(
+        self,
+        start: int,
+        records: list[Record],
+        kinds: list[int],
+        types: list[str],
+        keys: _Keys,
+        result_keys: dict[int, int],
+    ) -> npt.NDArray[Any]:
+        """What only some records need: type names with subtypes, boundaries, links to subagents, the leaf."""
+        flags = np.zeros(len(records), np.uint32)
+        for position, key in result_keys.items():
+            result = records[position].toolUseResult
+            if len(result) > 1 and key:
+                self._link_agent(bytes(result), key)
+        for position, kind in enumerate(kinds):
+            if kind <= _ASSISTANT:
+                continue
+            record = records[position]
+            types[position] = self._type_name(start + position, kind, record)
+            if kind == _SYSTEM:
+                flags[position] = _SYSTEM_FLAGS.get(record.subtype or "", 0)
+            elif kind == _PROGRESS and record.data is not None and record.data.agentId and record.parentToolUseID:
+                self.agent_of_tool_use.setdefault(keys[record.parentToolUseID], record.data.agentId)
+        return flags
+
+    def _type_name(self, number: int, kind: int, record: Record) -> str:
+        if kind == _SYSTEM and record.subtype:
+            if record.subtype in ("compact_boundary", "microcompact_boundary"):
+                self._add_boundary(number, record)
+            return f"system/{record.subtype}"
+        if kind == _ATTACHMENT and record.attachment is not None and record.attachment.type:
+            return f"attachment/{record.attachment.type}"
+        if kind == _PROGRESS and record.data is not None and record.data.type:
+            return f"progress/{record.data.type}"
+        if record.leafUuid and record.type == "last-prompt":
+            self.leaf_key, self.leaf_record = key_of(record.leafUuid), number
+        return "" if kind == _DAMAGED else record.type
+
+    def _add_boundary(self, number: int, record: Record) -> None:
+        micro = record.subtype == "microcompact_boundary"
+        figures = (record.microcompactMetadata if micro else record.compactMetadata) or CompactMetadata()
+        self.boundaries.append(
+            Boundary(number, micro, figures.trigger or "", figures.preTokens, figures.postTokens, figures.tokensSaved)
+        )
+
+    def _link_agent(self, result: bytes, key: int) -> None:
+        """Remember which subagent answered a tool_use (transcript-format.md §8)."""
+        if b'"agentId"' not in result:
+            return
+        try:
+            agent = AGENT_LINK.decode(result).agentId
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return  # a result of another shape that only mentions the word
+        if agent:
+            self.agent_of_result[key] = agent
 
     def lengths(self) -> tuple[int, ...]:
-        """How much is in it, for `cut`; everything added must have been flushed."""
+        """How much is in it, for `cut`."""
         return (
             self.records.length,
             self.blocks.length,
@@ -227,111 +399,6 @@ class Index:
         del self.damage[lengths[3] :]
         del self.boundaries[lengths[4] :]
         self.leaf_key, self.leaf_record = lengths[5:]
-
-    def _recent_key(self, text: str) -> int:
-        """`key_of` with a small memory: the records of one response repeat the same ids."""
-        key = self._keys.get(text)
-        if key is None:
-            if len(self._keys) > 64:
-                self._keys.clear()
-            key = self._keys[text] = key_of(text)
-        return key
-
-    def _other(self, number: int, kind: RecordKind, record: Record) -> str:
-        if kind is RecordKind.SYSTEM and record.subtype:
-            if record.subtype in ("compact_boundary", "microcompact_boundary"):
-                self._add_boundary(number, record)
-            return f"system/{record.subtype}"
-        if kind is RecordKind.ATTACHMENT and record.attachment is not None and record.attachment.type:
-            return f"attachment/{record.attachment.type}"
-        if kind is RecordKind.PROGRESS and record.data is not None and record.data.type:
-            return f"progress/{record.data.type}"
-        if record.leafUuid and record.type == "last-prompt":
-            self.leaf_key, self.leaf_record = key_of(record.leafUuid), number
-        return record.type
-
-    def _add_boundary(self, number: int, record: Record) -> None:
-        micro = record.subtype == "microcompact_boundary"
-        figures = (record.microcompactMetadata if micro else record.compactMetadata) or CompactMetadata()
-        self.boundaries.append(
-            Boundary(number, micro, figures.trigger or "", figures.preTokens, figures.postTokens, figures.tokensSaved)
-        )
-
-    def _link_agent(self, result: bytes) -> None:
-        """Remember which subagent answered the tool_use of the record just added (transcript-format.md §8)."""
-        if b'"agentId"' not in result:
-            return
-        try:
-            agent = AGENT_LINK.decode(result).agentId
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return  # a result of another shape that only mentions the word
-        key = self._block_rows[-1][2] if self._block_rows else 0
-        if agent and key:
-            self.agent_of_result[int(key)] = agent
-
-    def _add_usage(self, number: int, usage: Usage, stop_reason_null: bool) -> None:
-        nested = usage.cache_creation
-        server = usage.server_tool_use
-        details = usage.output_tokens_details
-        flags = USAGE_STOP_REASON_NULL if stop_reason_null else 0
-        if nested is not None:
-            flags |= USAGE_NESTED
-        if usage.iterations is not None and len(usage.iterations) > 1:
-            flags |= USAGE_ITERATIONS
-        self._usage_rows.append(
-            (
-                number,
-                _i32(usage.input_tokens),
-                _i32(usage.output_tokens),
-                _i32(usage.cache_read_input_tokens),
-                _i32(usage.cache_creation_input_tokens),
-                _i32(nested.ephemeral_5m_input_tokens) if nested is not None else -1,
-                _i32(nested.ephemeral_1h_input_tokens) if nested is not None else -1,
-                _i32(details.thinking_tokens, -1) if details is not None else -1,
-                min(_i32(server.web_search_requests), 65535) if server is not None else 0,
-                min(_i32(server.web_fetch_requests), 65535) if server is not None else 0,
-                self.words.number(usage.speed) if usage.speed else 0,
-                self.words.number(usage.inference_geo) if usage.inference_geo else 0,
-                self.words.number(usage.service_tier) if usage.service_tier else 0,
-                flags,
-            )
-        )
-
-    def _add_content(self, number: int, content: str | list[Block]) -> int:
-        if isinstance(content, str):
-            flag = _BLOCK_STRING | (0 if content else _BLOCK_EMPTY)
-            self._block_rows.append((number, min(len(content), _I32), 0, 0, 0, BlockType.TEXT, flag))
-            return _STRING_CONTENT
-        flags = 0
-        for position, block in enumerate(content):
-            kind = block_type_of(block.type)
-            if kind is BlockType.TOOL_USE:
-                flags |= _TOOL_USE
-            elif kind is BlockType.TOOL_RESULT:
-                flags |= _TOOL_RESULT
-            self._block_rows.append(self._block_row(number, min(position, 65535), kind, block))
-        return flags
-
-    def _block_row(self, number: int, position: int, kind: BlockType, block: Block) -> tuple[Any, ...]:
-        chars, flags, key, tool = 0, 0, 0, 0
-        if kind is BlockType.TEXT:
-            chars = len(block.text or "")
-        elif kind is BlockType.THINKING:
-            chars = len(block.thinking or "")
-        elif kind in (BlockType.TOOL_USE, BlockType.SERVER_TOOL_USE):
-            chars = len(block.input)
-            key = key_of(block.id) if block.id is not None else 0
-            tool = self.tools.number(block.name or "")
-        elif kind in (BlockType.TOOL_RESULT, BlockType.SERVER_TOOL_RESULT):
-            key = key_of(block.tool_use_id) if block.tool_use_id is not None else 0
-            chars, flags = _result(block)
-        if chars == 0 and kind in (BlockType.TEXT, BlockType.THINKING, BlockType.TOOL_RESULT):
-            flags |= _BLOCK_EMPTY if not flags & _BLOCK_HAS_IMAGE else 0
-        if kind is BlockType.IMAGE:
-            flags |= _BLOCK_HAS_IMAGE
-        if block.is_error:
-            flags |= _BLOCK_ERROR
-        return (number, min(chars, _I32), key, tool, position, kind, flags)
 
 
 def _result(block: Block) -> tuple[int, int]:
@@ -351,18 +418,12 @@ def _result(block: Block) -> tuple[int, int]:
     return chars, flags
 
 
-def _system_flags(kind: RecordKind, record: Record) -> int:
-    if kind is not RecordKind.SYSTEM:
-        return 0
-    return {
-        "compact_boundary": _COMPACT_BOUNDARY,
-        "microcompact_boundary": _MICROCOMPACT_BOUNDARY,
-        "api_error": _API_SYSTEM_ERROR,
-    }.get(record.subtype or "", 0)
-
-
-def _i32(value: int | None, missing: int = 0) -> int:
-    return missing if value is None else max(-_I32, min(value, _I32))
+def _counts(values: list[int]) -> npt.NDArray[np.int64]:
+    """Token counts as an array, clamped to what a column holds (a hostile file may claim any integer)."""
+    try:
+        return np.clip(np.array(values, np.int64), -_I32, _I32)
+    except OverflowError:
+        return np.array([max(-_I32, min(v, _I32)) for v in values], np.int64)
 
 
 def _milliseconds(times: list[str | None]) -> Any:

@@ -9,7 +9,7 @@ import msgspec
 from compaction.progress import Progress
 from compaction.transcript.claude_code import decode_any
 from compaction.transcript.formats import Position
-from compaction.transcript.index import Index
+from compaction.transcript.index import DAMAGED_RECORD, Batch, Index
 from compaction.transcript.kinds import Flag
 from compaction.transcript.records import from_object
 from compaction.transcript.source import Source
@@ -47,6 +47,7 @@ class MessagesApi:
         data = source.read(0, source.size())
         progress.total, progress.unit = len(data), "bytes"
         line, counted = 1, 0
+        batch = Batch()
         for number, (start, end) in enumerate(message_spans(data) or []):
             progress.check()
             progress.done = start
@@ -54,13 +55,12 @@ class MessagesApi:
             counted = start
             payload = self.decode(data[start:end], number, "")
             extra = 0 if payload else Flag.LENIENT
-            if payload.get("type") in ("user", "assistant", "system"):
-                index.add(from_object(payload), start, end - start, line, extra)
-            else:
-                index.add_damaged(start, end - start, line)
+            known = payload.get("type") in ("user", "assistant", "system")
+            batch.append(from_object(payload) if known else DAMAGED_RECORD, start, end - start, line, extra)
         at.offset = len(data)
         at.lines = data.count(b"\n") + (0 if data.endswith(b"\n") or not data else 1)
-        index.flush()
+        index.add(batch)
+        at.complete = index.lengths()
         yield
 
     def decode(self, data: bytes, number: int, role: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import copy
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -347,42 +347,50 @@ def _identity(path: Path | None) -> tuple[int, int]:
     return (found.st_dev, found.st_ino)
 
 
-def read_snapshots(path: str | Path, progress: Progress | None = None) -> Iterator[Transcript]:
+def read_snapshots(
+    path: str | Path, progress: Progress | None = None, refine: Callable[[Format], Format] | None = None
+) -> Iterator[Transcript]:
     """Open an input and yield it as it grows: after 2,000, 20,000 and 200,000 records, and once complete.
 
     Each yielded transcript is usable on its own; the last has `complete` set.
+
+    Args:
+        refine: may put a narrower reader of the format found in its place (`usage_lines`).
 
     Raises:
         InputUnreadable: it cannot be opened or read.
         Cancelled: `progress.cancel()` was called.
     """
     if str(path) == "-":
-        transcript = _start(BytesSource(sys.stdin.buffer.read(), "<standard input>"), None)
+        transcript = _start(BytesSource(sys.stdin.buffer.read(), "<standard input>"), None, refine)
     else:
         found = Path(path)
         if not found.exists():
             raise InputUnreadable("there is no such file", "check the path", str(path))
         if found.is_dir() or found.is_file():
-            transcript = _start(FileSource(found), found)
+            transcript = _start(FileSource(found), found, refine)
         else:
-            transcript = _start(BytesSource(found.read_bytes(), str(found)), None)
+            transcript = _start(BytesSource(found.read_bytes(), str(found)), None, refine)
     for _ in transcript._read(progress or Progress()):
         yield transcript._snapshot()
     yield transcript
 
 
-def _start(source: Source, path: Path | None) -> Transcript:
-    return Transcript(source, path, format_of(source))
+def _start(source: Source, path: Path | None, refine: Callable[[Format], Format] | None = None) -> Transcript:
+    found = format_of(source)
+    return Transcript(source, path, refine(found) if refine is not None else found)
 
 
-def open_transcript(path: str | Path, progress: Progress | None = None) -> Transcript:
-    """Open and index an input completely; "-" is standard input.
+def open_transcript(
+    path: str | Path, progress: Progress | None = None, refine: Callable[[Format], Format] | None = None
+) -> Transcript:
+    """Open and index an input completely; "-" is standard input. `refine` as in `read_snapshots`.
 
     Raises:
         InputUnreadable: it cannot be opened or read.
         Cancelled: `progress.cancel()` was called.
     """
-    *_, last = read_snapshots(path, progress)
+    *_, last = read_snapshots(path, progress, refine)
     return last
 
 

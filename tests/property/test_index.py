@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from compaction.conversation import build_conversation
 from compaction.transcript import transcript_from_bytes
-from compaction.transcript.index import Index
+from compaction.transcript.index import Batch, Index
 from compaction.transcript.records import DECODER, from_object
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -64,8 +64,7 @@ record = st.fixed_dictionaries(
 
 def columns(record_: Any) -> tuple[Any, ...]:
     index = Index()
-    index.add(record_, 0, 1, 1)
-    index.flush()
+    index.add(Batch([record_], [0], [1], [1]))
     return (
         index.records.view().tolist(),
         index.blocks.view().tolist(),
