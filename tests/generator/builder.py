@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,6 +42,14 @@ class Result:
     content: Content
     is_error: bool | None = None
     shown: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """A place in the conversation that can be gone back to."""
+
+    leaf: str
+    ledger: Ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,9 +313,13 @@ class SessionBuilder:
         }
         return self.result(call, Result(text, shown=shown))
 
-    def rewind(self, uuid: str) -> None:
-        """Go on from an earlier record: the next one becomes its second child (a fork)."""
-        self.leaf = uuid
+    def bookmark(self) -> Bookmark:
+        """The place in the conversation where it stands now, to `rewind` to later."""
+        return Bookmark(self.leaf, copy.deepcopy(self.ledger))
+
+    def rewind(self, place: Bookmark) -> None:
+        """Go on from an earlier place: the next record becomes a second child there, and the context is as it was."""
+        self.leaf, self.ledger = place.leaf, copy.deepcopy(place.ledger)
 
     # --- compaction -----------------------------------------------------------------------------------------------
 

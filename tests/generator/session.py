@@ -151,12 +151,12 @@ class Session:
             self._prompt(builder)
         if chance() < self.api_errors and builder.version.since("2.0.5"):
             builder.api_error()
-        before = builder.leaf
+        before = builder.bookmark() if chance() < self.forks else None
         if "subagent" in events:
             self._subagent(builder)
         else:
             self._answer(builder, events)
-        if chance() < self.forks:
+        if before is not None:
             builder.rewind(before)
             builder.prompt(self._words.text(80))
             self._answer(builder, [])
