@@ -35,7 +35,7 @@ class Format(Protocol):
     """Where, inside a record's own JSON, the API message is."""
 
     def recognises(self, head: bytes, source: Source) -> bool:
-        """Whether an input that begins with `head` (up to 1 MB) is in this format."""
+        """Whether an input that begins with `head` (up to 64 KB) is in this format."""
 
     def index(self, source: Source, index: Index, at: Position, progress: Progress) -> Iterator[None]:
         """Read from `at` to the end, adding records; yields between batches so that the caller can publish them."""
@@ -57,6 +57,6 @@ def formats() -> tuple[Format, ...]:
 
 def format_of(source: Source) -> Format:
     """The format of an input, by its content and never by its name."""
-    head = source.read(0, 1 << 20)
+    head = source.read(0, 1 << 16)
     candidates = formats()
     return next((f for f in candidates if f.recognises(head, source)), candidates[-1])

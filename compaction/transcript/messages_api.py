@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,8 @@ class _Body(msgspec.Struct):
 _BODY = msgspec.json.Decoder(_Body)
 _DECODER = json.JSONDecoder(strict=False)
 _SPACE = " \t\r\n"
+_LINE = re.compile(rb'\{\s*"(?:type|uuid|parentUuid|isSidechain|sessionId|leafUuid|messageId)"\s*:')
+"""How a session's records begin and a request never does."""
 
 
 class MessagesApi:
@@ -38,9 +41,8 @@ class MessagesApi:
         start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
         if not start.startswith(b"{") or (b'"messages"' not in head and source.size() <= len(head)):
             return False
-        first_line = start.split(b"\n", 1)[0]
-        if source.size() > len(head) and b"\n" in start and isinstance(decode_any(first_line), dict):
-            return False  # the first line is a whole object and more follows: lines, not one document
+        if _LINE.match(start) or (b"\n" in start and source.size() > len(head) and _is_object(start)):
+            return False  # the first line is a record, or a whole object and more follows: lines, not one document
         return message_spans(source.read(0, source.size())) is not None
 
     def index(self, source: Source, index: Index, at: Position, progress: Progress) -> Iterator[None]:
@@ -77,6 +79,10 @@ class MessagesApi:
     def document(self, source: Source) -> dict[str, Any]:
         value = decode_any(source.read(0, source.size()))
         return {k: v for k, v in value.items() if k != "messages"} if isinstance(value, dict) else {}
+
+
+def _is_object(head: bytes) -> bool:
+    return isinstance(decode_any(head.split(b"\n", 1)[0]), dict)
 
 
 def message_spans(data: bytes) -> list[tuple[int, int]] | None:
