@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from compaction.transcript.document_edits import SetMember, with_members
+
 if TYPE_CHECKING:
     from compaction.transcript.transcript import Transcript
 
@@ -36,7 +38,7 @@ class RemoveRecord:
     record: int
 
 
-Edit = ReplaceRecord | InsertRecord | RemoveRecord
+Edit = ReplaceRecord | InsertRecord | RemoveRecord | SetMember
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +61,19 @@ def apply_edits(t: Transcript, edits: Iterable[Edit], *, keep_damage: bool = Tru
     Raises:
         ValueError: an edit names no record, two edits contradict each other, or data holds a line ending.
     """
-    changes = _group(t, edits)
+    edits = list(edits)
+    members = [e for e in edits if isinstance(e, SetMember)]
+    changes = _group(t, (e for e in edits if not isinstance(e, SetMember)))
     if t.format_name == "messages-api":
-        return _in_chunks(_in_document(t, changes))
+        whole = _in_document(t, changes)
+        return _in_chunks(with_members(whole, members) if members else whole)
+    if members:
+        raise ValueError(f"a session file has no member {members[0].name!r} to set")
     pieces = _kept_whole(t, changes) if keep_damage else _records_only(t, changes)
     return _in_chunks(pieces)
 
 
-def _group(t: Transcript, edits: Iterable[Edit]) -> dict[int, _Change]:
+def _group(t: Transcript, edits: Iterable[ReplaceRecord | InsertRecord | RemoveRecord]) -> dict[int, _Change]:
     """Edits by record, checked."""
     lines = t.format_name != "messages-api"
     replaced: dict[int, bytes] = {}
