@@ -41,9 +41,9 @@ $(STAMP): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	@touch $@
 
+# The program itself says what is missing (a system library, a display) before Qt could abort on it.
 run: $(STAMP)
-	@$(BIN)/python -m inspector.startup_guard
-	@$(BIN)/compactoscope $(if $(FILE),"$(FILE)")
+	@$(BIN)/python -m inspector $(if $(FILE),"$(FILE)")
 
 lint: $(STAMP)
 	@status=0; \
