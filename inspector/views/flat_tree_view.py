@@ -156,14 +156,14 @@ class FlatTreeView(QTableView):
         """A click on the arrow opens or closes the row."""
         index = self.indexAt(event.position().toPoint())
         super().mousePressEvent(event)
-        if index.isValid() and event.button() == Qt.MouseButton.LeftButton and self._on_arrow(index, event.pos()):
+        if index.isValid() and event.button() == Qt.MouseButton.LeftButton and self._on_arrow(index, event.position().toPoint()):
             self.toggle(index.row())
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """A double click activates the row."""
         index = self.indexAt(event.position().toPoint())
         row = self._model.row_at(index)
-        if row is not None and not self._on_arrow(index, event.pos()):
+        if row is not None and not self._on_arrow(index, event.position().toPoint()):
             self.row_activated.emit(row)
 
     def _on_arrow(self, index: Index, point: QPoint) -> bool:

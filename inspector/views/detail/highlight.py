@@ -70,6 +70,12 @@ class Highlighter(QObject):
             self._waiting.append(code)
             self._timer.start()
 
+    def stop(self) -> None:
+        """Leave what waits without colours: the document is no longer shown."""
+        self._waiting.clear()
+        self._running = None
+        self._timer.stop()
+
     def mute_margin(self, first_block: int, count: int, width: int) -> None:
         """Draw the first `width` characters (line numbers) of `count` blocks in the margin's colour."""
         block = self._document.findBlockByNumber(first_block)

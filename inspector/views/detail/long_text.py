@@ -215,7 +215,8 @@ class LongTextView(QAbstractScrollArea):
         row = self.verticalScrollBar().value() + int(point.y() // self._row_height())
         row = max(0, min(row, self._index.row_count - 1))
         start, end = self._index.span(row)
-        units = self._layout(start, end).lineAt(0).xToCursor(point.x() - self._margin())
+        layout = self._layout(start, end)  # a QTextLine does not keep its layout alive
+        units = layout.lineAt(0).xToCursor(point.x() - self._margin())
         return start + _characters(self._text[start:end], units)
 
     # Painting -------------------------------------------------------------------------------------------------

@@ -40,6 +40,8 @@ class RichView(QTextBrowser):
     def set_parts(self, parts: Sequence[Part]) -> None:
         """Show these parts from the top."""
         self._parts = tuple(parts)
+        if self._writer:
+            self._writer.highlighter.stop()
         document = SafeDocument(self)
         option = QTextOption()
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
