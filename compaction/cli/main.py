@@ -23,6 +23,7 @@ class Command(Protocol):
 
 COMMANDS: dict[str, str] = {
     "inspect": "compaction.cli.inspect",
+    "cost": "compaction.cli.cost",
     "index": "compaction.cli.index",
     "sessions": "compaction.cli.sessions",
     "search": "compaction.cli.search",

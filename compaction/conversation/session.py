@@ -61,7 +61,7 @@ class Session:
         path = self.transcript.path
         if path is None or self.conversation.is_subagent_file:
             return []
-        files = [_described(p) for p in _nested(path)] + [_described(p) for p in _beside(path, self._session_id())]
+        files = [_described(p) for p in subagent_paths(path, self._session_id())]
         starters = self._starters()
         for file in files:
             file.tool_use_block = starters.get(file.agent_id, -1)
@@ -92,6 +92,11 @@ class Session:
             if agent is not None and t.block_tool_number[block]:
                 found.setdefault(agent, block)
         return found
+
+
+def subagent_paths(path: Path, session_id: str) -> list[Path]:
+    """The transcripts of a session's subagents, nested and beside it, in the order of `Session.subagents`."""
+    return _nested(path) + _beside(path, session_id)
 
 
 def _nested(path: Path) -> list[Path]:
