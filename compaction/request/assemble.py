@@ -1,0 +1,403 @@
+"""The request that a client generation sends: the next one, or the one that led to a given API round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+
+from compaction.conversation import Conversation
+from compaction.errors import UsageError
+from compaction.request.chain import chain_rows
+from compaction.request.entries import SYNTHETIC_MODEL, Entry, entry_of, text
+from compaction.request.leaf import choose_leaf
+from compaction.request.merging import Draft, Merger, finished_assistant
+from compaction.request.microcompact import (
+    cleared_block,
+    clearings_on_resume,
+    recorded_clearings,
+    recorded_context,
+)
+from compaction.request.pairing import repaired
+from compaction.request.profiles import ResumeProfile, generation_for, version_key
+from compaction.request.recorded import RecordedRequests, without_cache_control
+from compaction.request.resume import loaded
+from compaction.request.rows import LoadedRows
+from compaction.request.wire import Dropped, Json, Origin, WireMessage, WireRequest
+from compaction.transcript import RecordKind
+
+
+def assemble(conversation: Conversation, client: str, at: int | None = None, *, model: str = "") -> WireRequest:
+    """The request of `client` for API round `at` (None: the next request, sent by a session that is resumed).
+
+    `model`: the model it is sent to (default: the recorded one of that round; for the next request the last one of the
+    session). It matters where a client leaves out the thinking of other models.
+
+    Raises:
+        UsageError: there is no such round, or `client` is not a version.
+    """
+    return Assembler(conversation, client, model=model).request(at)
+
+
+def default_client(conversation: Conversation) -> str:
+    """The newest client version recorded in the session (cli.md); the newest generation when none is."""
+    versions = [name for name in conversation.transcript.version_names if name[:1].isdigit()]
+    return max(versions, key=version_key, default="2.1.332")
+
+
+class Assembler:
+    """Builds the requests of one conversation for one client generation.
+
+    `request(at)` is exact and costs one pass over the records before that round. `rounds()` gives every round in
+    order and shares the work and the message objects between them: use it for replay.
+    """
+
+    def __init__(self, conversation: Conversation, client: str = "", *, model: str = "") -> None:
+        self.conversation = conversation
+        self.client = client or default_client(conversation)
+        self.profile: ResumeProfile = generation_for(self.client)
+        self.model = model
+
+    def request(self, at: int | None = None) -> WireRequest:
+        """The request that led to round `at`'s response; None: the next one.
+
+        Raises:
+            UsageError: there is no such round.
+        """
+        if self.conversation.transcript.format_name == "messages-api":
+            return self._own_request(at)
+        if at is None:
+            return self._next()
+        self._check(at)
+        rebuilt = self._rebuilt(at)
+        reference = self.recorded.of_round(at) if self.recorded.requests else ""
+        return self.recorded.proven(reference, rebuilt) if reference else rebuilt
+
+    def rounds(self, first: int = 1, last: int | None = None) -> Iterator[tuple[int, WireRequest]]:
+        """Every round's request in order, by the generation's rules (no hashes).
+
+        One projection serves all rounds on the same line of the conversation; each request holds its messages up to
+        the round. Messages are shared: never change them. Wherever the projection of the whole line and the exact
+        `request(at)` could differ (results that came late), the difference is in which of two neighbouring rounds a
+        block appears, never in the blocks.
+        """
+        last = self.conversation.round_count if last is None else last
+        line: _Line | None = None
+        for number in range(first, last + 1):
+            leaf_record = self.conversation.round(number).first_record
+            if line is None or not line.covers(number):
+                line = self._line(number)
+            yield number, line.request(number, leaf_record)
+
+    @cached_property
+    def recorded(self) -> RecordedRequests:
+        """The requests that the transcript records itself."""
+        return RecordedRequests(self.conversation)
+
+    def _check(self, at: int) -> None:
+        count = self.conversation.round_count
+        if not 1 <= at <= count:
+            raise UsageError(f"there is no API round {at}", f"the session has {count}")
+
+    def _own_request(self, at: int | None) -> WireRequest:
+        """A Messages-API request file: its own messages, system and tools, unchanged."""
+        t = self.conversation.transcript
+        end = len(t)
+        if at is not None:
+            self._check(at)
+            end = self.conversation.round(at).first_record
+        messages = []
+        for record in range(end):
+            if t.kind[record] == RecordKind.DAMAGED:
+                continue
+            entry = entry_of(t, record)
+            content = t.message(record).get("content")
+            parts = entry.parts
+            if entry.role == "system":
+                given = content if isinstance(content, list) else [{"type": "text", "text": text(content)}]
+                blocks = [block for block in given if isinstance(block, dict)]
+                origins: list[Origin | None] = [Origin(record, entry.line, i) for i in range(len(blocks))]
+            else:
+                blocks = [part.block for part in parts]
+                origins = [part.origin for part in parts]
+            messages.append(WireMessage(entry.role, [without_cache_control(b) for b in blocks], origins))
+        document = t.document
+        system = document.get("system")
+        if isinstance(system, str):
+            system = [{"type": "text", "text": system}]
+        tools, thinking = document.get("tools"), document.get("thinking")
+        known = ("system", "tools", "thinking", "model")
+        return WireRequest(
+            client=self.client,
+            at=at,
+            messages=messages,
+            model=self.model or text(document.get("model")),
+            system=system if isinstance(system, list) else [],
+            tools=tools if isinstance(tools, list) else [],
+            thinking=thinking if isinstance(thinking, dict) else None,
+            params={key: value for key, value in document.items() if key not in known},
+        )
+
+    def _next(self) -> WireRequest:
+        rows = LoadedRows(self.conversation, self.profile)
+        if self.profile.relinks_preserved:
+            rows.relink()
+        leaf = choose_leaf(rows)
+        records = [rows.content[row] for row in chain_rows(rows, leaf)] if leaf >= 0 else []
+        entries = self._entries(records)
+        model = self.model or _last_model(entries)
+        return self._projected(entries, None, model)
+
+    def _rebuilt(self, at: int) -> WireRequest:
+        first = self.conversation.round(at).first_record
+        entries = self._entries(self._records_before(first))
+        model = self.model or self.conversation.transcript.model(first)
+        return self._projected(entries, at, model)
+
+    def _records_before(self, first: int) -> list[int]:
+        """The records of the conversation that the response beginning at `first` answered."""
+        rows = LoadedRows(self.conversation, self.profile, limit=first)
+        if self.profile.relinks_preserved:
+            rows.relink()
+        leaf = self._leaf_before(rows, first)
+        return [rows.content[row] for row in chain_rows(rows, leaf)] if leaf >= 0 else []
+
+    def _leaf_before(self, rows: LoadedRows, first: int) -> int:
+        """The row the response hangs on; the last spoken row before it when its parent is not there."""
+        t, parents = self.conversation.transcript, self.conversation.parent
+        parent = int(parents[first])
+        for _ in range(len(parents)):
+            if parent < 0 or t.kind[parent] != RecordKind.PROGRESS:
+                break
+            parent = int(parents[parent])
+        if 0 <= parent < first:
+            slot = int(rows.slot_of[parent])
+            if rows.alive[slot]:
+                return slot
+        for row in range(first - 1, -1, -1):
+            if rows.alive[row] and rows.speaks(row) and self.conversation.main[row]:
+                return row
+        return -1
+
+    def _entries(self, records: list[int]) -> list[Entry]:
+        t = self.conversation.transcript
+        return [entry_of(t, record) for record in records]
+
+    def _projected(self, entries: list[Entry], at: int | None, model: str) -> WireRequest:
+        """Entries to messages by the profile; `at` None means that a resumed client sends them."""
+        projection = Projection(self.profile, self.conversation, self.recorded, model, resumes=at is None)
+        messages = projection.messages(entries)
+        return WireRequest(
+            client=self.client,
+            at=at,
+            messages=messages,
+            model=model,
+            unaccounted=projection.unaccounted + (self._silent_drops(at) if at is not None else []),
+            dropped=projection.dropped,
+            verified="profile",
+        )
+
+    def _silent_drops(self, at: int) -> list[Json]:
+        """Falls of the context inside the round's epoch that no record explains (transcript-format.md §7)."""
+        epoch = self.conversation.round(at).epoch
+        return [
+            {
+                "kind": "silent_drop",
+                "message": f"before round {drop.round} the context fell from {drop.context_before} to "
+                f"{drop.context_after} tokens: cleared by the client, items unknown",
+                "line": drop.line,
+                "round": drop.round,
+            }
+            for drop in self.conversation.compactions
+            if drop.kind == "silent" and drop.round <= at and int(self.conversation.epoch_of[drop.record]) == epoch
+        ]
+
+    def _line(self, number: int) -> _Line:
+        """The longest line of the conversation that round `number` lies on: up to its epoch's last round, if that
+        continues it, else up to the round itself."""
+        conversation = self.conversation
+        epoch = conversation.round(number).epoch
+        end = conversation.epochs[epoch].end_record
+        rows = conversation.round_first_records
+        last = number
+        while last < conversation.round_count and int(rows[last]) < end:
+            last += 1
+        for candidate in dict.fromkeys((last, number)):
+            first = conversation.round(candidate).first_record
+            records = self._records_before(first)
+            line = _Line(self, records, number, candidate)
+            if line.covers(number):
+                return line
+        raise AssertionError("a round's own line covers it")
+
+
+class _Line:
+    """One projected line of the conversation, cut at any round that lies on it."""
+
+    def __init__(self, assembler: Assembler, records: list[int], first: int, last: int) -> None:
+        self.assembler = assembler
+        self.conversation = assembler.conversation
+        self.position = {record: place for place, record in enumerate(records)}
+        self.last = last
+        self.end_record = self.conversation.round(last).first_record
+        model = assembler.model or self.conversation.transcript.model(self.end_record)
+        entries = assembler._entries(records)
+        projection = Projection(assembler.profile, self.conversation, assembler.recorded, model, resumes=False)
+        self.messages = projection.messages(entries)
+        self.dropped = projection.dropped
+        self.unaccounted = projection.unaccounted
+        self.covered = self._covered(first)
+        self.begins = [_first_record(message) for message in self.messages]
+
+    def _covered(self, first: int) -> set[int]:
+        """The rounds whose response lies on this line (the last one is what the line leads to)."""
+        conversation = self.conversation
+        found = {self.last}
+        for number in range(first, self.last):
+            if conversation.round(number).first_record in self.position:
+                found.add(number)
+        return found
+
+    def covers(self, number: int) -> bool:
+        """Whether the round's request is a beginning of this line."""
+        return number in self.covered
+
+    def request(self, number: int, first: int) -> WireRequest:
+        """The line's messages up to the round that begins with record `first`."""
+        conversation, assembler = self.conversation, self.assembler
+        messages = self.messages
+        if number != self.last:
+            cut = self._cut(first)
+            messages = messages[:cut]
+        return WireRequest(
+            client=assembler.client,
+            at=number,
+            messages=messages,
+            model=assembler.model or conversation.transcript.model(first),
+            unaccounted=assembler._silent_drops(number),
+            dropped=[],
+        )
+
+    @cached_property
+    def _message_of(self) -> dict[int, int]:
+        """The message that each record's first block is in."""
+        found: dict[int, int] = {}
+        for index, message in enumerate(self.messages):
+            for origin in message.origins:
+                if origin is not None:
+                    found.setdefault(origin.record, index)
+        return found
+
+    def _cut(self, first: int) -> int:
+        """How many messages stand before the response that begins with record `first`."""
+        if first in self._message_of:
+            return self._message_of[first]
+        response = int(self.conversation.response_of[first])
+        members = [self._message_of[r] for r in self.conversation.response_records(response) if r in self._message_of]
+        if members:
+            return min(members)
+        place = self.position[first]
+        for index, record in enumerate(self.begins):
+            if record is not None and self.position.get(record, -1) >= place:
+                return index
+        return len(self.messages)
+
+
+def _first_record(message: WireMessage) -> int | None:
+    return next((origin.record for origin in message.origins if origin is not None), None)
+
+
+class Projection:
+    """Rows to wire messages by one profile; collects what is dropped and what cannot be told."""
+
+    def __init__(
+        self,
+        profile: ResumeProfile,
+        conversation: Conversation,
+        recorded: RecordedRequests,
+        model: str,
+        *,
+        resumes: bool,
+    ) -> None:
+        self.profile = profile
+        self.conversation = conversation
+        self.recorded = recorded
+        self.model = model
+        self.resumes = resumes
+        self.dropped: list[Dropped] = []
+        self.unaccounted: list[Json] = []
+
+    def messages(self, entries: list[Entry]) -> list[WireMessage]:
+        """The wire messages of the conversation's rows."""
+        cleared = self._clearings(entries)
+        entries = loaded(entries, self.profile, self.resumes, self.dropped)
+        if self.resumes:
+            cleared.update(self._resume_clearings(entries))
+        merger = Merger(
+            self.profile,
+            cleared,
+            sends_api_errors=self.resumes and self.profile.api_errors == "sent_on_resume",
+            system_turns=bool(self.recorded.blobs) and self.recorded.sends_system_turns(self.model),
+        )
+        drafts = merger.fold(entries)
+        self.dropped += merger.dropped
+        self._name_unknown(merger.unknown)
+        for draft in drafts:
+            if draft.role == "assistant":
+                finished_assistant(draft, self.profile, self.model, self.dropped)
+        drafts = [draft for draft in drafts if draft.parts]
+        if self.profile.repairs_pairing:
+            drafts = repaired(drafts, self.profile.orphan_texts, self.dropped)
+        if self.resumes:
+            self._leave_room_for_prompt(drafts)
+        return [_message(draft) for draft in drafts]
+
+    def _clearings(self, entries: list[Entry]) -> dict[str, Callable[[Json], Json]]:
+        """Recorded microcompactions: applied to a running client's requests; a resumed client sends the results."""
+        ids = recorded_clearings(entries)
+        if not ids:
+            return {}
+        if self.resumes:
+            words = f"{len(ids)} tool results are cleared in the client that ran; a resumed one sends them in full"
+            self.unaccounted.append({"kind": "microcompaction", "message": words, "ids": sorted(ids)})
+            return {}
+        return {call: partial(cleared_block, rule=None) for call in ids}
+
+    def _resume_clearings(self, entries: list[Entry]) -> dict[str, Callable[[Json], Json]]:
+        context = recorded_context(entries)
+        if context >= self.profile.auto_compact_tokens:
+            words = (
+                f"the recorded context ({context} tokens) is above the auto-compact threshold of this client "
+                f"({self.profile.auto_compact_tokens}): it first sends this conversation with its summary instruction"
+            )
+            self.unaccounted.append({"kind": "auto_compact", "message": words, "tokens": context})
+        ids = clearings_on_resume(entries, self.profile)
+        return {call: partial(cleared_block, rule=self.profile.microcompact) for call in ids}
+
+    def _name_unknown(self, unknown: list[Entry]) -> None:
+        for entry in unknown:
+            attachment = entry.payload.get("attachment")
+            kind = text(attachment.get("type")) if isinstance(attachment, dict) else ""
+            words = f"attachment {kind!r}: the text that was sent for it is not in the transcript"
+            self.unaccounted.append({"kind": "attachment", "message": words, "line": entry.line, "attachment": kind})
+
+    def _leave_room_for_prompt(self, drafts: list[Draft]) -> None:
+        """A next request always ends with a new prompt: text before it gets the joint of merged texts."""
+        if drafts and drafts[-1].role == "user" and self.profile.text_joint:
+            part = drafts[-1].parts[-1]
+            if part.block.get("type") == "text":
+                part.block = {**part.block, "text": text(part.block.get("text")) + self.profile.text_joint}
+
+
+def _message(draft: Draft) -> WireMessage:
+    return WireMessage(
+        draft.role,
+        [without_cache_control(part.block) for part in draft.parts],
+        [part.origin for part in draft.parts],
+    )
+
+
+def _last_model(entries: list[Entry]) -> str:
+    """The model of the last real response on the chain."""
+    return next(
+        (e.model for e in reversed(entries) if e.role == "assistant" and e.model not in ("", SYNTHETIC_MODEL)), ""
+    )
