@@ -22,7 +22,7 @@ JOBS ?= 2
 SCALE ?= 1
 ONLY ?=
 
-.PHONY: help run test bench lint format screenshots sample clean
+.PHONY: help run test bench lint format screenshots package sample clean
 
 help:
 	@echo "make run [FILE=session.jsonl]   open the window"
@@ -31,6 +31,7 @@ help:
 	@echo "make lint                       ruff and mypy alone"
 	@echo "make format                     let ruff lay out the code"
 	@echo "make screenshots                redo the pictures of resources/docs/screenshots"
+	@echo "make package                    a folder that runs without Python (PyInstaller)"
 	@echo "make sample                     redo the bundled sample session"
 
 $(STAMP): pyproject.toml
@@ -78,6 +79,12 @@ screenshots: $(STAMP)
 	  done; \
 	done; \
 	ls -l $$out
+
+package: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group package
+	@$(BIN)/pyinstaller --noconfirm --log-level WARN --distpath dist --workpath build packaging/compactoscope.spec
+	@dist/compactoscope/compactoscope inspect resources/sample/tide-tables.jsonl
+	@du -sh dist/compactoscope
 
 sample: $(STAMP)
 	@$(BIN)/python -m tests.generator.sample resources/sample
