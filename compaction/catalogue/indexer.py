@@ -13,7 +13,7 @@ from compaction.catalogue.discovery import FoundFile, find_transcripts
 from compaction.catalogue.examine import Examination, ExamineJob, apply_examinations, examine_all
 from compaction.catalogue.fingerprint import Change, Fingerprint, what_changed
 from compaction.catalogue.scan import ScanJob, SliceResult, scan_all
-from compaction.catalogue.store import apply_slices, in_parts, link, remove
+from compaction.catalogue.store import apply_slices, in_parts, link, needs_linking, remove
 from compaction.catalogue.tables import FOLDER, TRANSCRIPT
 from compaction.catalogue.workers import Workers
 from compaction.progress import Progress
@@ -88,8 +88,7 @@ def refresh(
             _store_moves(catalogue, plan, report)
             jobs = _first_jobs(catalogue, plan, text)
             _scan_files(catalogue, jobs, folder_ids, workers, progress, report)
-            with catalogue.writing() as connection:
-                link(connection, catalogue.owner)
+        _link(catalogue)
         if text:
             _scan_files(catalogue, _text_jobs(catalogue, roots), {}, workers, progress, report)
         if findings:
@@ -214,6 +213,14 @@ def _store_moves(catalogue: Catalogue, plan: _Plan, report: IndexReport) -> None
         for number, path in plan.renamed:
             connection.execute(sa.update(_T).where(_T.c.id == number).values(path=path))
     report.removed, report.renamed = len(plan.gone), len(plan.renamed)
+
+
+def _link(catalogue: Catalogue) -> None:
+    with catalogue.reading() as connection:
+        wanted = needs_linking(connection, catalogue.owner)
+    if wanted:
+        with catalogue.writing() as connection:
+            link(connection, catalogue.owner)
 
 
 def _first_jobs(catalogue: Catalogue, plan: _Plan, text: bool) -> list[tuple[ScanJob, str]]:

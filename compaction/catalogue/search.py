@@ -126,7 +126,7 @@ def _postgresql(query: Query) -> tuple[ColumnElement[float], ColumnElement[bool]
 
 def _lexemes(term: Term) -> ColumnElement[str]:
     configuration = sa.cast("simple", sa.Text).op("::")(sa.literal_column("regconfig"))
-    phrase = sa.func.phraseto_tsquery(configuration, term.text)
+    phrase = sa.func.phraseto_tsquery(configuration, re.sub(r"[\W_]+", " ", term.text))
     if not term.prefix:
         return phrase
     # The server's own parser makes the lexemes; the mark for beginnings goes behind the last of them.

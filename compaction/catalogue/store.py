@@ -10,12 +10,13 @@ from compaction.catalogue.discovery import place_of
 from compaction.catalogue.passages import Passage
 from compaction.catalogue.responses import ScannedResponse
 from compaction.catalogue.scan import SliceResult, Summary
-from compaction.catalogue.tables import PASSAGE, RESPONSE, TRANSCRIPT
+from compaction.catalogue.tables import FACT, PASSAGE, RESPONSE, TRANSCRIPT
 
 SPARK_POINTS = 48
 """Points of a row's context line: more than its pixels would be waste."""
 
 _IN_AT_ONCE = 500
+_UNLINKED = "unlinked files of "
 _BUCKETS = (
     "input_tokens",
     "output_tokens",
@@ -91,6 +92,8 @@ def apply_slices(
     for row, responses in merged:
         new_responses += [{**values, "transcript_id": row["id"]} for values in responses]
     _write_responses(connection, new_responses, {row["id"] for _, row in known})
+    if any(result.summary is not None for result, _ in [*fresh, *known]):
+        _set_unlinked(connection, owner, True)
     for result, row in [*fresh, *known]:
         _write_passages(connection, row["id"], result.passages or [])
     return {result.job.path: row["id"] for result, row in [*fresh, *known]}
@@ -165,8 +168,9 @@ def _merge_summary(found: Summary, row: dict[str, Any]) -> None:
         row[name] = getattr(found, name) or row[name]
     for name in ("first_prompt", "project", "agent_id", "lineage_key"):
         row[name] = row[name] or getattr(found, name)
-    for name in ("versions", "models", "tools"):
+    for name in ("versions", "models"):
         row[name] = list(dict.fromkeys([*row[name], *getattr(found, name)]))
+    row["tools"] = sorted({*row["tools"], *found.tools})
     for name in ("records", "damaged", "compactions", "api_errors", "tool_errors"):
         row[name] += getattr(found, name)
     row["lines"] = max(row["lines"], found.lines)
@@ -264,6 +268,19 @@ def _write_passages(connection: Connection, transcript_id: int, passages: list[P
         connection.execute(sa.insert(PASSAGE), values)
 
 
+def _set_unlinked(connection: Connection, owner: str, unlinked: bool) -> None:
+    """Note in the same transaction that `link` must run, so that it does even when this program is killed before."""
+    name = _UNLINKED + owner
+    connection.execute(sa.delete(FACT).where(FACT.c.name == name))
+    if unlinked:
+        connection.execute(sa.insert(FACT), [{"name": name, "value": "yes"}])
+
+
+def needs_linking(connection: Connection, owner: str) -> bool:
+    """Whether files were stored since `link` ran last."""
+    return connection.execute(sa.select(FACT.c.name).where(FACT.c.name == _UNLINKED + owner)).first() is not None
+
+
 def link(connection: Connection, owner: str) -> None:
     """Put subagents under their sessions and name the origin of forks, for every row that lacks it.
 
@@ -289,6 +306,7 @@ def link(connection: Connection, owner: str) -> None:
         if parent is not None:
             connection.execute(sa.update(TRANSCRIPT).where(t.id == row.id).values(parent_id=parent))
     _name_origins(connection, owner)
+    _set_unlinked(connection, owner, False)
 
 
 def _name_origins(connection: Connection, owner: str) -> None:

@@ -137,9 +137,10 @@ def _full_text_of_sqlite() -> None:
 
 
 def _full_text_of_postgresql() -> None:
-    """A generated tsvector with the `simple` configuration: sessions mix languages and code, so no stemming."""
+    """A generated tsvector: words as SQLite's tokenizer cuts them (the server's own parser would keep a path or an
+    address whole), in the `simple` configuration, since sessions mix languages and code."""
     op.execute(
-        "ALTER TABLE passage ADD COLUMN document tsvector "
-        "GENERATED ALWAYS AS (to_tsvector('simple'::regconfig, text)) STORED"
+        "ALTER TABLE passage ADD COLUMN document tsvector GENERATED ALWAYS AS "
+        "(to_tsvector('simple'::regconfig, regexp_replace(text, '[^[:alnum:]]+', ' ', 'g'))) STORED"
     )
     op.execute("CREATE INDEX passage_full_text ON passage USING gin (document)")
