@@ -23,6 +23,7 @@ class Command(Protocol):
 
 COMMANDS: dict[str, str] = {
     "inspect": "compaction.cli.inspect",
+    "request": "compaction.cli.request",
     "cost": "compaction.cli.cost",
     "index": "compaction.cli.index",
     "sessions": "compaction.cli.sessions",

@@ -81,12 +81,13 @@ class Assembler:
         block appears, never in the blocks.
         """
         last = self.conversation.round_count if last is None else last
-        line: _Line | None = None
+        lines: dict[str, _Line] = {}
         for number in range(first, last + 1):
-            leaf_record = self.conversation.round(number).first_record
-            if line is None or not line.covers(number):
-                line = self._line(number)
-            yield number, line.request(number, leaf_record)
+            begins = self.conversation.round(number).first_record
+            model = self._model_of(begins)
+            if model not in lines or not lines[model].covers(number):
+                lines[model] = self._line(number, model)
+            yield number, lines[model].request(number, begins)
 
     @cached_property
     def recorded(self) -> RecordedRequests:
@@ -150,8 +151,12 @@ class Assembler:
     def _rebuilt(self, at: int) -> WireRequest:
         first = self.conversation.round(at).first_record
         entries = self._entries(self._records_before(first))
-        model = self.model or self.conversation.transcript.model(first)
-        return self._projected(entries, at, model)
+        return self._projected(entries, at, self._model_of(first) or _last_model(entries))
+
+    def _model_of(self, record: int) -> str:
+        """The model a response was asked of: the caller's choice, else the recorded one; "" for a client's message."""
+        recorded = self.conversation.transcript.model(record)
+        return self.model or ("" if recorded == SYNTHETIC_MODEL else recorded)
 
     def _records_before(self, first: int) -> list[int]:
         """The records of the conversation that the response beginning at `first` answered."""
@@ -211,70 +216,67 @@ class Assembler:
             if drop.kind == "silent" and drop.round <= at and int(self.conversation.epoch_of[drop.record]) == epoch
         ]
 
-    def _line(self, number: int) -> _Line:
-        """The longest line of the conversation that round `number` lies on: up to its epoch's last round, if that
-        continues it, else up to the round itself."""
+    def _line(self, number: int, model: str) -> _Line:
+        """The longest line of the conversation that the round lies on: up to its epoch's last round if that continues
+        it, else up to the last round before the conversation was taken up elsewhere, else up to the round itself."""
         conversation = self.conversation
-        epoch = conversation.round(number).epoch
-        end = conversation.epochs[epoch].end_record
-        rows = conversation.round_first_records
-        last = number
-        while last < conversation.round_count and int(rows[last]) < end:
-            last += 1
-        for candidate in dict.fromkeys((last, number)):
-            first = conversation.round(candidate).first_record
-            records = self._records_before(first)
-            line = _Line(self, records, number, candidate)
+        end = conversation.epochs[conversation.round(number).epoch].end_record
+        firsts = conversation.round_first_records
+        epoch_last, run_last, running = number, number, True
+        while epoch_last < conversation.round_count and int(firsts[epoch_last]) < end:
+            epoch_last += 1
+            running = running and self._continues(epoch_last)
+            run_last = epoch_last if running else run_last
+        for candidate in dict.fromkeys((epoch_last, run_last)):
+            line = _Line(self, number, candidate, model)
             if line.covers(number):
                 return line
-        raise AssertionError("a round's own line covers it")
+        return _Line(self, number, number, model)
+
+    def _continues(self, number: int) -> bool:
+        """Whether the round's response hangs on the response of the round before it."""
+        conversation = self.conversation
+        record = int(conversation.round_first_records[number - 1])
+        own = int(conversation.response_of[record])
+        for _ in range(len(conversation.parent)):
+            record = int(conversation.parent[record])
+            if record < 0:
+                return False
+            response = int(conversation.response_of[record])
+            if response >= 0 and response != own:
+                return response == int(conversation.round_responses[number - 2])
+        return False
 
 
 class _Line:
     """One projected line of the conversation, cut at any round that lies on it."""
 
-    def __init__(self, assembler: Assembler, records: list[int], first: int, last: int) -> None:
+    def __init__(self, assembler: Assembler, first: int, last: int, model: str) -> None:
         self.assembler = assembler
-        self.conversation = assembler.conversation
+        self.conversation = conversation = assembler.conversation
+        records = assembler._records_before(conversation.round(last).first_record)
         self.position = {record: place for place, record in enumerate(records)}
-        self.last = last
-        self.end_record = self.conversation.round(last).first_record
-        model = assembler.model or self.conversation.transcript.model(self.end_record)
-        entries = assembler._entries(records)
-        projection = Projection(assembler.profile, self.conversation, assembler.recorded, model, resumes=False)
-        self.messages = projection.messages(entries)
-        self.dropped = projection.dropped
-        self.unaccounted = projection.unaccounted
-        self.covered = self._covered(first)
+        self.first, self.last, self.model = first, last, model
+        projection = Projection(assembler.profile, conversation, assembler.recorded, model, resumes=False)
+        self.messages = projection.messages(assembler._entries(records))
         self.begins = [_first_record(message) for message in self.messages]
 
-    def _covered(self, first: int) -> set[int]:
-        """The rounds whose response lies on this line (the last one is what the line leads to)."""
-        conversation = self.conversation
-        found = {self.last}
-        for number in range(first, self.last):
-            if conversation.round(number).first_record in self.position:
-                found.add(number)
-        return found
-
     def covers(self, number: int) -> bool:
-        """Whether the round's request is a beginning of this line."""
-        return number in self.covered
+        """Whether the round's request is a beginning of this line (the last one is what the line leads to)."""
+        if not self.first <= number < self.last:
+            return number == self.last
+        return self.conversation.round(number).first_record in self.position
 
     def request(self, number: int, first: int) -> WireRequest:
         """The line's messages up to the round that begins with record `first`."""
-        conversation, assembler = self.conversation, self.assembler
-        messages = self.messages
-        if number != self.last:
-            cut = self._cut(first)
-            messages = messages[:cut]
+        assembler = self.assembler
+        messages = self.messages if number == self.last else self.messages[: self._cut(first)]
         return WireRequest(
             client=assembler.client,
             at=number,
             messages=messages,
-            model=assembler.model or conversation.transcript.model(first),
+            model=self.model,
             unaccounted=assembler._silent_drops(number),
-            dropped=[],
         )
 
     @cached_property

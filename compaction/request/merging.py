@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from compaction.request.attachments import bare_reminder, reminder, rendered_blocks
-from compaction.request.entries import THINKING_TYPES, Entry, Part, is_blank_text, text, text_block
+from compaction.request.entries import SYNTHETIC_MODEL, THINKING_TYPES, Entry, Part, is_blank_text, text, text_block
 from compaction.request.profiles import ResumeProfile
 from compaction.request.wire import Dropped, Json, Origin
 
@@ -276,7 +276,7 @@ def _note(before: list[Part], after: list[Part], reason: str, dropped: list[Drop
 
 
 def _is_foreign(recorded: str, model: str) -> bool:
-    return bool(recorded and model) and recorded != "<synthetic>" and _family(recorded) != _family(model)
+    return SYNTHETIC_MODEL not in (recorded, model) and bool(recorded and model) and _family(recorded) != _family(model)
 
 
 def _family(model: str) -> str:
