@@ -59,6 +59,7 @@ ACTIONS = [
         menu=Menu.EDIT,
         group="copy",
         enabled_when=selected,
+        context=True,
         tip="Copy the selected rows' text, without markup.",
     ),
     Action(
@@ -70,6 +71,7 @@ ACTIONS = [
         menu=Menu.EDIT,
         group="copy",
         enabled_when=selected,
+        context=True,
         tip="Copy the selected records exactly as they stand in the file.",
     ),
     Action(

@@ -73,6 +73,7 @@ ACTIONS = [
         group="links",
         enabled_when=has_pair,
         toolbar=True,
+        context=True,
         tip="From a tool_use to its tool_result, or back.",
     ),
     Action(
@@ -84,6 +85,7 @@ ACTIONS = [
         menu=Menu.GO,
         group="links",
         enabled_when=selected,
+        context=True,
         tip="Select the record that parentUuid names.",
     ),
     Action(
@@ -95,6 +97,7 @@ ACTIONS = [
         menu=Menu.GO,
         group="links",
         enabled_when=selected,
+        context=True,
         tip="Select the first record whose parentUuid names this one.",
     ),
     *_step("round", "API round", "round", "round", ("Ctrl+J", "Ctrl+Shift+K"), "API round"),

@@ -53,6 +53,7 @@ class Action:
         menu, group: where it stands; groups of a menu are separated by a line, in the order of first use.
         tip: one sentence that says what it does (status bar, tool tip, palette, What's This).
         toolbar: also stands in the toolbar.
+        context: also stands in the context menu of the tree.
     """
 
     id: str
@@ -66,6 +67,7 @@ class Action:
     group: str = ""
     tip: str = ""
     toolbar: bool = False
+    context: bool = False
 
     @property
     def label(self) -> str:

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from typing import cast
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView
+
+from inspector.models.outline import Column, OutlineModel
+from inspector.models.outline_cells import RowCells
+from inspector.theme import Theme
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+class OutlineDelegate(QStyledItemDelegate):
+    """Draws the tree's cells: indent, branch arrow, band of the API round, icon, chips, the share's bar."""
+
+    def __init__(self, theme: Theme, view: QTableView) -> None:
+        super().__init__(view)
+        self._view = view
+        self._theme = theme
+        self._metrics: dict[bool, QFontMetrics] = {}
+        self._unit = 16
+
+    def set_font(self, font: QFont) -> None:
+        """Take sizes from the view's font: called at the start and when the font changes."""
+        bold = QFont(font)
+        bold.setBold(True)
+        self._bold = bold
+        self._metrics = {False: QFontMetrics(font), True: QFontMetrics(bold)}
+        self._unit = max(14, self._metrics[False].height())
+
+    @property
+    def indent(self) -> int:
+        """Pixels a level is moved to the right."""
+        return self._unit
+
+    def row_height(self) -> int:
+        """Height of every row."""
+        return self._metrics[False].height() + 8
+
+    def arrow_rect(self, rect: QRect, depth: int) -> QRect:
+        """Where the branch arrow of a row stands in its first cell."""
+        return QRect(rect.left() + 8 + depth * self.indent, rect.top(), self._unit, rect.height())
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        """Rows are of one height."""
+        return QSize(100, self.row_height())
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """Draw one cell; texts come from the model's row, not through roles."""
+        model = cast(OutlineModel, index.model())
+        row = index.row()
+        if row >= model.rowCount():
+            return
+        cells = model.cells(row)
+        rect, state = option.rect, option.state
+        painter.save()
+        painter.setClipRect(rect)
+        self._background(painter, rect, model, row, cells, state)
+        column = index.column()
+        if column == Column.WHAT:
+            self._what(painter, rect, model, row, cells)
+        elif column == Column.SHARE:
+            self._share(painter, rect, cells)
+        elif column == Column.FLAGS:
+            self._flags(painter, rect, cells)
+        else:
+            right = column == Column.TOKENS
+            muted = column != Column.PREVIEW or cells.header
+            self._text(painter, rect.adjusted(6, 0, -7, 0), cells.texts[column], muted, right=right)
+        self._focus(painter, rect, index)
+        painter.restore()
+
+    # ---- parts -----------------------------------------------------------------------------------------------------
+
+    def _background(
+        self, painter: QPainter, rect: QRect, model: OutlineModel, row: int, cells: RowCells, state: QStyle.StateFlag
+    ) -> None:
+        colours = self._theme.colours
+        if state & QStyle.StateFlag.State_Selected:
+            active = state & QStyle.StateFlag.State_Active
+            painter.fillRect(rect, QColor(colours.selected if active else colours.selected_idle))
+        elif model.node(row) in model.partner:
+            painter.fillRect(rect, QColor(colours.partner))
+        elif cells.header:
+            tint = self._theme.group_tint(cells.band) if cells.band else QColor(colours.raised)
+            painter.fillRect(rect, tint)
+        elif state & QStyle.StateFlag.State_MouseOver:
+            painter.fillRect(rect, QColor(colours.hover))
+        else:
+            painter.fillRect(rect, QColor(colours.base))
+        if cells.header:
+            painter.setPen(QColor(colours.border))
+            painter.drawLine(rect.topLeft(), rect.topRight())
+
+    def _what(self, painter: QPainter, rect: QRect, model: OutlineModel, row: int, cells: RowCells) -> None:
+        if cells.band:
+            painter.fillRect(QRect(rect.left(), rect.top(), 4, rect.height()), self._theme.group_colour(cells.band))
+        depth = model.depth(row)
+        arrow = self.arrow_rect(rect, depth)
+        if model.can_expand(row):
+            size = self._unit - 4
+            name = "down" if model.is_expanded(row) else "right"
+            pixmap = self._theme.pixmap(name, size, "muted", painter.device().devicePixelRatioF())
+            painter.drawPixmap(arrow.left() + 2, rect.top() + (rect.height() - size) // 2, pixmap)
+        left = arrow.right() + 2
+        icon_size = self._unit
+        pixmap = self._theme.pixmap(cells.icon, icon_size, cells.role, painter.device().devicePixelRatioF())
+        painter.drawPixmap(left, rect.top() + (rect.height() - icon_size) // 2, pixmap)
+        left += icon_size + 6
+        if cells.header and cells.band:
+            painter.setPen(
+                self._theme.group_colour(cells.band) if self._theme.dark else QColor(self._theme.colours.muted)
+            )
+            glyph = self._theme.group_glyph(cells.band)
+            width = self._metrics[False].horizontalAdvance(glyph) + 5
+            painter.drawText(QRect(left, rect.top(), width, rect.height()), Qt.AlignmentFlag.AlignVCenter, glyph)
+            left += width
+        if cells.header:
+            painter.setFont(self._bold)
+        box = QRect(left, rect.top(), rect.right() - left - 4, rect.height())
+        painter.setPen(self._theme.colour(cells.role))
+        text = self._metrics[cells.header].elidedText(cells.texts[0], Qt.TextElideMode.ElideRight, box.width())
+        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
+
+    def _share(self, painter: QPainter, rect: QRect, cells: RowCells) -> None:
+        if cells.share < 0:
+            return
+        colours = self._theme.colours
+        number = self._metrics[False].horizontalAdvance("100.0%") + 10
+        track = QRect(rect.left() + 6, rect.center().y() - 2, max(0, rect.width() - number - 12), 5)
+        if track.width() > 12:
+            painter.fillRect(track, QColor(colours.border))
+            filled = round(track.width() * min(1.0, cells.share))
+            if cells.share > 0:
+                painter.fillRect(
+                    QRect(track.left(), track.top(), max(1, filled), track.height()), QColor(colours.accent)
+                )
+        self._text(painter, rect.adjusted(6, 0, -7, 0), cells.texts[Column.SHARE], True, right=True)
+
+    def _flags(self, painter: QPainter, rect: QRect, cells: RowCells) -> None:
+        left = rect.left() + 6
+        metrics = self._metrics[False]
+        if cells.pair:
+            label = f"{'→' if cells.calls else '←'}{cells.pair}"
+            width = metrics.horizontalAdvance(label) + 12
+            chip = QRect(left, rect.top() + 3, width, rect.height() - 6)
+            back, text = self._theme.chip(cells.pair)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(back)
+            painter.drawRoundedRect(chip, 5, 5)
+            painter.setPen(text)
+            painter.drawText(chip, Qt.AlignmentFlag.AlignCenter, label)
+            left += width + 8
+        for mark in cells.marks:
+            if left >= rect.right():
+                break
+            painter.setPen(self._theme.colour(mark.role))
+            text_of_mark = f"{mark.glyph} {mark.text}"
+            room = rect.right() - left - 3
+            shown = metrics.elidedText(text_of_mark, Qt.TextElideMode.ElideRight, room)
+            painter.drawText(QRect(left, rect.top(), room, rect.height()), Qt.AlignmentFlag.AlignVCenter, shown)
+            left += metrics.horizontalAdvance(text_of_mark) + 12
+
+    def _text(self, painter: QPainter, rect: QRect, text: str, muted: bool, *, right: bool = False) -> None:
+        if not text or rect.width() < 4:
+            return
+        painter.setPen(QColor(self._theme.colours.muted if muted else self._theme.colours.text))
+        side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
+        shown = self._metrics[False].elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
+        painter.drawText(rect, side | Qt.AlignmentFlag.AlignVCenter, shown)
+
+    def _focus(self, painter: QPainter, rect: QRect, index: Index) -> None:
+        """The current row's border in the focused view: the focus must be seen without the selection's colour."""
+        if self._view.currentIndex().row() != index.row() or not self._view.hasFocus():
+            return
+        painter.setPen(QColor(self._theme.colours.accent))
+        painter.drawLine(rect.left(), rect.top(), rect.right(), rect.top())
+        painter.drawLine(rect.left(), rect.bottom(), rect.right(), rect.bottom())
