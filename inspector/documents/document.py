@@ -13,6 +13,7 @@ from PySide6.QtGui import QUndoStack
 
 from compaction.conversation import Conversation, Session, open_session_snapshots
 from compaction.progress import Progress
+from inspector.documents.diagnosis import Diagnosis
 from inspector.work.jobs import Job, JobRunner, Op
 
 Value = TypeVar("Value")
@@ -101,6 +102,7 @@ class Document(QObject):
         path: the file, None for a session made in memory (a derived one not yet written).
         parent_document: the document a derived session was made from; `lineage` says how, one line a step.
         undo_stack: applied compactions and repairs of this tab.
+        diagnosis: what the doctor says about the session, and for which client.
     """
 
     reloaded = Signal()
@@ -123,6 +125,7 @@ class Document(QObject):
         self.parent_document: Document | None = None
         self.lineage: tuple[str, ...] = ()
         self.loading: Job[Session] | None = None
+        self.diagnosis = Diagnosis(self)
 
     @property
     def title(self) -> str:

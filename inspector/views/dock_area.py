@@ -38,9 +38,12 @@ class ViewDock(QDockWidget):
         """Show the view of this document; it is made now only if the dock can be seen."""
         if self._document is not None:
             self._document.reloaded.disconnect(self._ensure)
+            self._document.diagnosis.changed.disconnect(self._retitle)
         self._document = document
         if document is not None:
             document.reloaded.connect(self._ensure)
+            document.diagnosis.changed.connect(self._retitle)
+        self._retitle()
         self._ensure()
 
     def widget_of(self, document: Document | None) -> QWidget | None:
@@ -65,6 +68,10 @@ class ViewDock(QDockWidget):
         if widget is not None:
             self._stack.removeWidget(widget)
             widget.deleteLater()
+
+    def _retitle(self) -> None:
+        badge = self.spec.badge(self._document) if self.spec.badge is not None and self._document is not None else ""
+        self.setWindowTitle(f"{self.spec.title}  {badge}" if badge else self.spec.title)
 
     def _on_visibility_changed(self, visible: bool) -> None:
         if visible:

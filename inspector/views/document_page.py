@@ -73,6 +73,7 @@ class DocumentPage(QStackedWidget):
 
     def _on_state_changed(self) -> None:
         if self.document.conversation is not None:
+            self.document.diagnosis.ensure(self._context.runner)
             self._ensure(self.views.currentIndex())
             if self.currentWidget() is not self.views:
                 self.setCurrentWidget(self.views)

@@ -33,6 +33,7 @@ class ViewSpec:
         shown: docks: open in the default layout.
         tip: one sentence of help.
         shortcut: key that shows and focuses the view.
+        badge: docks: a short text beside the title (a count), asked again when the diagnosis changes.
     """
 
     id: str
@@ -43,6 +44,7 @@ class ViewSpec:
     shown: bool = True
     tip: str = ""
     shortcut: str = ""
+    badge: Callable[[Document], str] | None = None
 
     def create(self, context: AppContext, document: Document) -> QWidget:
         """Make the widget for a document."""
@@ -58,6 +60,14 @@ VIEWS: list[ViewSpec] = [
         "inspector.views.outline_view:OutlineView",
         shortcut="Alt+1",
         tip="Epochs, API rounds, messages and blocks with their tokens.",
+    ),
+    ViewSpec(
+        "as_sent",
+        "As sent",
+        "request",
+        "center",
+        "inspector.views.as_sent_view:AsSentView",
+        tip="The request a client sends, beside the records it is made of: cleared, dropped, merged, injected.",
     ),
     ViewSpec(
         "detail",

@@ -35,6 +35,9 @@ Json = Mapping[str, Any]
 IMAGE_LIMIT = 32 * 1024 * 1024
 """Most base64 characters of an image that is decoded for display."""
 
+PLAIN_ABOVE = 256 * 1024
+"""Longer texts are shown as they are, without colours or line numbers of their own: the rich view folds them."""
+
 SHELL_TOOLS = frozenset({"Bash", "BashOutput", "PowerShell", "KillShell", "TaskOutput"})
 
 
@@ -427,7 +430,9 @@ TOOL_PRESENTERS: dict[str, ToolPresenter] = {
 
 
 def output(text: str) -> Part:
-    """Text of a program: with its colours when it holds escapes, else as it is."""
+    """Text of a program: with its colours when it holds escapes and is not folded anyway, else as it is."""
+    if len(text) > PLAIN_ABOVE:
+        return Code(text)
     return Terminal(text, tuple(ansi.parse(text))) if ansi.has_escapes(text) else Code(text)
 
 
@@ -444,6 +449,8 @@ def picture(data: str, media_type: str) -> Picture:
 
 def _numbered_code(text: str, path: str) -> Code:
     """Output of Read: its line numbers go into the margin when every line has the next one ("   12→text")."""
+    if len(text) > PLAIN_ABOVE:
+        return Code(text, file_name=path)
     lines = text.split("\n")
     stripped: list[str] = []
     first = 0
