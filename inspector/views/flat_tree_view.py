@@ -156,7 +156,11 @@ class FlatTreeView(QTableView):
         """A click on the arrow opens or closes the row."""
         index = self.indexAt(event.position().toPoint())
         super().mousePressEvent(event)
-        if index.isValid() and event.button() == Qt.MouseButton.LeftButton and self._on_arrow(index, event.position().toPoint()):
+        if (
+            index.isValid()
+            and event.button() == Qt.MouseButton.LeftButton
+            and self._on_arrow(index, event.position().toPoint())
+        ):
             self.toggle(index.row())
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
