@@ -22,7 +22,7 @@ JOBS ?= 2
 SCALE ?= 1
 ONLY ?=
 
-.PHONY: help run test bench lint format screenshots package sample clean
+.PHONY: help run test bench lint format screenshots docs package sample clean
 
 help:
 	@echo "make run [FILE=session.jsonl]   open the window"
@@ -31,6 +31,7 @@ help:
 	@echo "make lint                       ruff and mypy alone"
 	@echo "make format                     let ruff lay out the code"
 	@echo "make screenshots                redo the pictures of resources/docs/screenshots"
+	@echo "make docs                       redo README's table of commands and resources/docs/command-line.md"
 	@echo "make package                    a folder that runs without Python (PyInstaller)"
 	@echo "make sample                     redo the bundled sample session"
 
@@ -79,6 +80,9 @@ screenshots: $(STAMP)
 	  done; \
 	done; \
 	ls -l $$out
+
+docs: $(STAMP)
+	@$(BIN)/python -m tests.docs
 
 package: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group package
