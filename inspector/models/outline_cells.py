@@ -146,7 +146,7 @@ def _group(structure: OutlineStructure, index: int) -> RowCells:
     tokens = structure.tokens_between(first, end)
     record = int(structure.heads[first])
     if number == 0:
-        cells = RowCells("more", ["Before the first response", _opening(structure, first, end), "", "", "", ""])
+        cells = RowCells("more", ["Opening", _opening(structure, first, end), "", "", "", ""])
     else:
         found = conversation.round(number)
         context = conversation.round_context(number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import (
     QLabel,
     QMainWindow,
@@ -59,6 +59,7 @@ class MainWindow(QMainWindow):
             | QMainWindow.DockOption.AnimatedDocks
         )
         self._pages: dict[Document, DocumentPage] = {}
+        self._size_docks_once = False
         self.message_bar = MessageBar(context)
         self.start_page = StartPage(context)
         self.start_page.path_chosen.connect(self.open_path)
@@ -203,6 +204,27 @@ class MainWindow(QMainWindow):
         for spec in VIEWS:
             if spec.area != "center":
                 self.docks[spec.id].setVisible(spec.shown)
+        self._size_docks_once = True
+        if self.isVisible():
+            self._size_docks()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Sizes of docks can only be set on a window that is shown."""
+        super().showEvent(event)
+        self._size_docks()
+
+    def _size_docks(self) -> None:
+        if not self._size_docks_once:
+            return
+        self._size_docks_once = False
+        for area, share in (("right", 0.36), ("left", 0.2), ("bottom", 0.3)):
+            docks = [dock for dock in self.docks.values() if dock.spec.area == area and not dock.isHidden()]
+            if docks:
+                docks[0].raise_()
+                sideways = area != "bottom"
+                length = round((self.width() if sideways else self.height()) * share)
+                direction = Qt.Orientation.Horizontal if sideways else Qt.Orientation.Vertical
+                self.resizeDocks([docks[0]], [length], direction)
 
     def save_layout(self) -> None:
         """Remember geometry, docks and which sessions are open."""
@@ -265,12 +287,6 @@ class MainWindow(QMainWindow):
         for dock in last.values():
             dock.raise_()
         self.setCorner(Qt.Corner.BottomRightCorner, Qt.DockWidgetArea.RightDockWidgetArea)
-        shown = [dock for dock in self.docks.values() if dock.spec.area == "right"]
-        if shown:
-            self.resizeDocks([shown[0]], [480], Qt.Orientation.Horizontal)
-        below = [dock for dock in self.docks.values() if dock.spec.area == "bottom"]
-        if below:
-            self.resizeDocks([below[0]], [210], Qt.Orientation.Vertical)
 
     def _build_actions(self) -> None:
         registry = self._context.actions

@@ -187,9 +187,9 @@ class OutlineTable(QTableView):
         self.row_chosen.emit(current.row() if current.isValid() else -1)
 
     def _size_columns(self) -> None:
-        unit = self.fontMetrics().averageCharWidth()
+        unit = self.fontMetrics().horizontalAdvance("0")
         header = self.horizontalHeader()
-        widths = {Column.WHAT: 34, Column.TOKENS: 10, Column.SHARE: 15, Column.TIME: 11, Column.FLAGS: 24}
+        widths = {Column.WHAT: 29, Column.TOKENS: 11, Column.SHARE: 15, Column.TIME: 11, Column.FLAGS: 19}
         for column, characters in widths.items():
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
             header.resizeSection(column, unit * characters)
