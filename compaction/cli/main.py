@@ -23,6 +23,9 @@ class Command(Protocol):
 
 COMMANDS: dict[str, str] = {
     "inspect": "compaction.cli.inspect",
+    "compact": "compaction.cli.compact",
+    "export": "compaction.cli.export",
+    "strategies": "compaction.cli.strategies",
     "request": "compaction.cli.request",
     "cost": "compaction.cli.cost",
     "index": "compaction.cli.index",

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from compaction.conversation import Session
+from compaction.export.journal import Journal
+from compaction.export.writer import Written
+from compaction.progress import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """How to export.
+
+    Attributes:
+        client: client version whose request counts ("" = the newest recorded in the session).
+        at: as the session stood before that API round's response; None: all of it.
+        overwrite: replace an existing file (never the original).
+        journal: where to record it, None: our data folder.
+    """
+
+    client: str = ""
+    at: int | None = None
+    overwrite: bool = False
+    journal: Journal | None = None
+
+
+class ExportFormat(Protocol):
+    """One form that a session can be written in.
+
+    Attributes:
+        name: on the command line.
+        title: for people; `suffix` is the usual end of its file names.
+    """
+
+    name: str
+    title: str
+    suffix: str
+
+    def write(
+        self, session: Session, target: str | Path, options: ExportOptions, progress: Progress | None = None
+    ) -> Written:
+        """Write the session to `target`.
+
+        Raises:
+            UsageError, NothingWritten, Cancelled: as `write_new_file`; UsageError for an unknown round or client.
+        """

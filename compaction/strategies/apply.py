@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compaction.conversation import Conversation, build_conversation
+from compaction.strategies.plan import Plan
+from compaction.transcript import Transcript, transcript_from_bytes
+from compaction.transcript.edits import Edit, apply_edits
+
+
+def apply_plan(transcript: Transcript, plan: Plan) -> Iterator[bytes]:
+    """The bytes of the transcript that the plan makes: a copy, records without an edit byte-identical.
+
+    Args:
+        transcript: the one that the plan was made on.
+    """
+    return apply_edits(transcript, plan.edits)
+
+
+def applied(transcript: Transcript, edits: tuple[Edit, ...]) -> Conversation:
+    """The conversation after `edits`, built in memory: for checking a plan and for stacking one on another."""
+    return build_conversation(transcript_from_bytes(b"".join(apply_edits(transcript, edits)), transcript.name))

@@ -1,0 +1,256 @@
+"""A summary in place of a part of the conversation: the request afterwards, and the records a client sends it from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from compaction.diagnosis.models import binds_thinking
+from compaction.request.wire import Json, WireRequest
+from compaction.strategies.context import Part
+from compaction.strategies.finish import does_not_apply, make_plan, measure_after, trigger, with_notes
+from compaction.strategies.joining import Joiner
+from compaction.strategies.plan import Item, Plan, StrategyInput, item_of
+from compaction.strategies.prompts import SummaryKind, SummaryMessage
+from compaction.strategies.records import BOUNDARY_SINCE, NO_RESPONSE, NewRecords
+from compaction.strategies.restore import Restored
+from compaction.strategies.rewrite import Rewrite
+from compaction.strategies.summariser import Summary
+from compaction.strategies.thinking import THINKING_TYPES, thinking_note
+from compaction.transcript.edits import Edit, InsertRecord
+from compaction.transcript.kinds import Flag
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What a summary takes the place of.
+
+    Attributes:
+        kind: `full` and `up_to` summarise the parts before `border`, `from` those from it on.
+        border: number of the first part that is kept (`from`: that is summarised); the part count for all.
+        summary: the summary.
+        message: how it is put to the model.
+        restored: what comes back after the compaction (compaction.md 6).
+        model_calls: calls that writing it takes when a model does.
+    """
+
+    kind: SummaryKind
+    border: int
+    summary: Summary
+    message: SummaryMessage
+    restored: tuple[Restored, ...] = ()
+    model_calls: int = 1
+
+
+def summarised_and_kept(given: StrategyInput, kind: SummaryKind, border: int) -> tuple[list[Part], list[Part]]:
+    """The parts that a summary replaces, and those that stay."""
+    parts = list(given.view.parts)
+    return (parts[border:], parts[:border]) if kind == "from" else (parts[:border], parts[border:])
+
+
+def has_answers(given: StrategyInput, parts: Sequence[Part]) -> bool:
+    """Whether some part is a model's own answer: otherwise there is nothing to summarise."""
+    t = given.conversation.transcript
+    return any(
+        p.role == "assistant" and p.origin is not None and not int(t.flags[p.origin.record]) & Flag.SYNTHETIC
+        for p in parts
+    )
+
+
+def compacted(given: StrategyInput, strategy: str, title: str, settings: Any, reason: str, what: Replacement) -> Plan:
+    """The plan that puts a summary in place of a part of the conversation (compaction.md 6, order of the result)."""
+    gone, kept = summarised_and_kept(given, what.kind, what.border)
+    if not has_answers(given, gone):
+        return does_not_apply(given, strategy, title, settings, "not enough messages to compact: no answer would go")
+    stripped = _stripped_thinking(given, what, kept)
+    text: Json = {"type": "text", "text": what.message.text(what.summary.text)}
+    restored = [block.block for block in what.restored]
+    dropped = {part.place for part in stripped}
+    request, closes = _request(given, what.kind, [p for p in kept if p.place not in dropped], text, restored)
+    after_tokens, _ = measure_after(given.view, request, [text])
+    records = _Records(given, what, gone, kept, stripped, text, closes, after_tokens)
+    plan = make_plan(
+        given,
+        strategy,
+        title,
+        settings,
+        reason,
+        request,
+        summaries=[text],
+        edits=records.edits(),
+        removed=tuple(item_of(part, "summarised") for part in gone)
+        + tuple(item_of(part, "thinking bound to the old prefix") for part in stripped),
+        inserted=_inserted(given, text, what),
+        model_calls=what.model_calls,
+        duration_ms=90_000 if what.model_calls else 5,
+        summary=what.summary.text,
+    )
+    if not plan.applies:
+        return plan
+    notes = [f"the summary was {what.summary.label}"]
+    if stripped:
+        notes.append(thinking_note(len(stripped), given.wire.model))
+    return with_notes(plan, notes)
+
+
+def _stripped_thinking(given: StrategyInput, what: Replacement, kept: Sequence[Part]) -> list[Part]:
+    """Thinking of a kept tail whose signatures would not fit the new prefix (api.md 2.4 shape b)."""
+    if what.kind == "from" or not binds_thinking(given.wire.model):
+        return []
+    return [part for part in kept if part.type in THINKING_TYPES]
+
+
+def _inserted(given: StrategyInput, text: Json, what: Replacement) -> tuple[Item, ...]:
+    tokens = given.view.tokens_of_new(text)
+    summary = Item(-1, 0, "summary", f"summary, {what.summary.label}", tokens_after=tokens)
+    return (summary, *(r.item(given.view.tokens_of_new(r.block)) for r in what.restored))
+
+
+def _request(
+    given: StrategyInput, kind: SummaryKind, kept: Sequence[Part], text: Json, restored: Sequence[Json]
+) -> tuple[WireRequest, bool]:
+    """The request afterwards, and whether a synthetic answer closes it (as a resuming client would by itself)."""
+    joiner = Joiner(given.wire.client)
+    if kind != "from":
+        joiner.add("user", [text], [None], joins=False)
+    ends_anew = kind == "from" or bool(restored) or not kept
+    pieces = list(kept)
+    while ends_anew and pieces and pieces[-1].origin is None and pieces[-1].role == "assistant":
+        pieces.pop()  # the closing answer that the client put behind the old end
+    message = -1
+    for part in pieces:
+        if part.place[0] == message:
+            joiner.extend([part.value], [part.origin])
+        else:
+            first = message == -1
+            joiner.add(part.role, [part.value], [part.origin], joins=first and kind != "from")
+            message = part.place[0]
+    if kind == "from":
+        joiner.add("user", [text], [None], joins=True)
+    joiner.add("user", restored, [None] * len(restored), joins=True)
+    closes = ends_anew and given.conversation.transcript.format_name != "messages-api"
+    if closes:
+        joiner.add("assistant", [{"type": "text", "text": NO_RESPONSE}], [None], joins=False)
+    return replace(given.wire, messages=joiner.messages, verified="profile"), closes
+
+
+class _Records:
+    """The edits of one compaction."""
+
+    def __init__(
+        self,
+        given: StrategyInput,
+        what: Replacement,
+        gone: Sequence[Part],
+        kept: Sequence[Part],
+        stripped: Sequence[Part],
+        text: Json,
+        closes: bool,
+        tokens_after: int,
+    ) -> None:
+        self.given, self.what = given, what
+        self.gone, self.kept, self.stripped = gone, kept, stripped
+        self.text, self.closes, self.tokens_after = text, closes, tokens_after
+        self.conversation = given.conversation
+        self.transcript = given.conversation.transcript
+        self.new = NewRecords(given.conversation, f"{what.kind} {what.border} {len(text['text'])}")
+
+    def edits(self) -> tuple[Edit, ...]:
+        """Boundary and summary before what is kept, what is restored at the end, nothing else changed."""
+        if self.new.plain:
+            return self._plain_edits()
+        rewrite = Rewrite(self.given.view, self.new)
+        rewrite.remove(self.stripped)
+        last = len(self.transcript) - 1
+        if self.what.kind == "from":
+            head, edits = self._from_summary(last)
+        elif not any(part.origin is not None for part in self.kept):
+            head, edits = self._summary(last, self._logical_parent(), max(self.new.newest_ms + 1, self._now))
+        else:
+            first = min(part.origin.record for part in self.kept if part.origin is not None)
+            stamp = max(0, int(self.transcript.timestamp_ms[first]) - 1)
+            head, edits = self._summary(first - 1, self._parent_uuid(first), stamp)
+            for record in self._tail_heads(first):
+                rewrite.reparent(record, head)
+            head = self.transcript.uuid(self._leaf())
+        return (*edits, *rewrite.edits(), *self._ending(last, head))
+
+    @property
+    def _now(self) -> int:
+        return self.given.now_ms
+
+    def _leaf(self) -> int:
+        return max((p.origin.record for p in self.kept if p.origin is not None), default=self.conversation.leaf)
+
+    def _logical_parent(self) -> str:
+        leaf = self.conversation.leaf
+        return self.transcript.uuid(leaf) if leaf >= 0 else ""
+
+    def _parent_uuid(self, record: int) -> str:
+        return self.transcript.parent_uuid(record)
+
+    def _summary(self, after: int, logical_parent: str, stamp: int) -> tuple[str, list[Edit]]:
+        """Boundary (where the version writes one) and summary behind record `after`; the summary's uuid."""
+        edits: list[Edit] = []
+        parent: str | None = None
+        if self.new.version >= BOUNDARY_SINCE:
+            details = self.new.metadata(trigger(self.given), self.given.view.tokens, self.tokens_after)
+            parent, line = self.new.boundary(logical_parent, details, stamp)
+            edits.append(InsertRecord(after, line))
+        name, line = self.new.user(parent, str(self.text["text"]), stamp, summary=True)
+        return name, [*edits, InsertRecord(after, line)]
+
+    def _from_summary(self, last: int) -> tuple[str, list[Edit]]:
+        """The summary as a new branch that leaves the conversation where the summarised part began."""
+        first = next(part.origin.record for part in self.gone if part.origin is not None)
+        parent = self.transcript.parent_uuid(first)
+        if int(self.conversation.parent[first]) < 0:
+            parent = self.transcript.uuid(self._leaf()) if self.kept else ""
+        stamp = max(self.new.newest_ms + 1, self._now)
+        name, line = self.new.user(parent or None, str(self.text["text"]), stamp, summary=True)
+        return name, [InsertRecord(last, line)]
+
+    def _tail_heads(self, first: int) -> list[int]:
+        """The kept records whose parents are summarised: they hang on the summary from now on."""
+        parent = self.conversation.parent
+        leaving = {p.origin.record for p in self.gone if p.origin is not None}
+        heads: list[int] = []
+        seen: set[int] = set()
+        for part in self.kept:
+            record = part.origin.record if part.origin is not None else -1
+            while record >= 0 and record not in seen:
+                seen.add(record)
+                above = int(parent[record])
+                if above < first or above in leaving:
+                    heads.append(record)
+                    break
+                record = above
+        return heads
+
+    def _ending(self, last: int, head: str) -> list[Edit]:
+        """What comes behind everything: restored context, the closing answer, the new leaf."""
+        edits: list[Edit] = []
+        stamp = max(self.new.newest_ms + 2, self._now + 1)
+        if self.what.restored:
+            blocks = [r.block for r in self.what.restored]
+            head, line = self.new.user(head, blocks, stamp, meta=True)
+            edits.append(InsertRecord(last, line))
+        if self.closes:
+            head, line = self.new.no_response(head, stamp + 1)
+            edits.append(InsertRecord(last, line))
+            named = self.new.last_prompt(head)
+            edits += [InsertRecord(last, named)] if named is not None else []
+        return edits
+
+    def _plain_edits(self) -> tuple[Edit, ...]:
+        """The same in a Messages-API document: messages out, the summary and what is restored in."""
+        rewrite = Rewrite(self.given.view, self.new)
+        rewrite.remove([*self.gone, *self.stripped])
+        _, summary = self.new.user(None, str(self.text["text"]), 0)
+        first = self.gone[0].origin.record if self.gone[0].origin is not None else 0
+        edits: list[Edit] = [InsertRecord(first - 1, summary)]
+        if self.what.restored:
+            _, line = self.new.user(None, [r.block for r in self.what.restored], 0)
+            edits.append(InsertRecord(len(self.transcript) - 1, line))
+        return (*edits, *rewrite.edits())

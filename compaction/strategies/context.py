@@ -1,0 +1,327 @@
+"""The context as strategies see it: every block of the request with its origin, tool pair, round and token share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from compaction.accounting.categories import Category, split_exactly
+from compaction.accounting.estimate import estimate_block_tokens, rough_tokens_of_block
+from compaction.accounting.figure import Figure, Method
+from compaction.accounting.models import TokenizerFamily, tokenizer_family
+from compaction.conversation import Conversation
+from compaction.conversation.rounds import group_by_api_round
+from compaction.request.wire import Json, Origin, WireRequest
+from compaction.transcript.kinds import CLEARED_MARKER, Flag, RecordKind
+
+Place = tuple[int, int]
+"""A block of the request: (message number, block number), 0-based."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One block of the request.
+
+    Attributes:
+        place: where it lies in the request.
+        role: of its message.
+        value: the block itself; shared, never changed.
+        origin: the record it comes from, None when the client puts it in.
+        record: the origin's record, or that of the block before it in the request (−1 at the very beginning).
+        category: what it counts as.
+        tokens: its share of the context, whole tokens; the shares and the system's add up to the context.
+    """
+
+    place: Place
+    role: str
+    value: Json
+    origin: Origin | None
+    record: int
+    category: Category
+    tokens: int
+
+    @property
+    def type(self) -> str:
+        """The block's `type`."""
+        found = self.value.get("type")
+        return found if isinstance(found, str) else ""
+
+    @property
+    def text(self) -> str:
+        """The text of a text block, "" for others."""
+        found = self.value.get("text")
+        return found if isinstance(found, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPair:
+    """A tool result in the request with the call it answers; `use` is None for an orphan. `tool` "" when unknown."""
+
+    id: str
+    tool: str
+    use: Part | None
+    result: Part
+
+    @property
+    def cleared(self) -> bool:
+        """Whether its content is the cleared marker already (compaction.md 4)."""
+        return self.result.value.get("content") == CLEARED_MARKER
+
+    @property
+    def input(self) -> Mapping[str, Any]:
+        """The call's input, {} when there is none."""
+        found = self.use.value.get("input") if self.use is not None else None
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def failed(self) -> bool:
+        """Whether the result says that the call failed."""
+        return self.result.value.get("is_error") is True
+
+
+@dataclass(frozen=True, slots=True)
+class RoundSpan:
+    """One API round of the request: messages `first` … `end` − 1 (compaction.md 3)."""
+
+    number: int
+    first: int
+    end: int
+
+
+class ContextView:
+    """A request measured block by block.
+
+    The total is the system's own count (compaction.md 2): newest real usage plus the rough estimate of what follows.
+    The blocks' shares come from the character-class estimator, scaled so that with the system's share they add up.
+    """
+
+    def __init__(self, conversation: Conversation, wire: WireRequest) -> None:
+        self.conversation = conversation
+        self.wire = wire
+        self.family: TokenizerFamily = tokenizer_family(wire.model)
+
+    @cached_property
+    def _estimates(self) -> dict[Place, float]:
+        return {
+            (m, b): estimate_block_tokens(block, self.family)
+            for m, message in enumerate(self.wire.messages)
+            for b, block in enumerate(message.content)
+        }
+
+    def estimate(self, block: Mapping[str, Any]) -> float:
+        """Tokens of a block by the estimator, not scaled to this context."""
+        return estimate_block_tokens(block, self.family)
+
+    def tokens_of_new(self, block: Mapping[str, Any]) -> int:
+        """Tokens that a block put into this context would take: estimated, scaled as the others are."""
+        return math.ceil(self.estimate(block) * self._scale)
+
+    @cached_property
+    def rounds(self) -> tuple[RoundSpan, ...]:
+        """The API rounds; number 0 is what stands before the first response."""
+        ids = [self._response_name(m) if w.role == "assistant" else None for m, w in enumerate(self.wire.messages)]
+        groups = group_by_api_round(ids)
+        starts_with_response = bool(ids) and ids[0] is not None
+        first = 1 if starts_with_response else 0
+        return tuple(RoundSpan(first + n, group[0], group[-1] + 1) for n, group in enumerate(groups))
+
+    def _response_name(self, message: int) -> str:
+        for origin in self.wire.messages[message].origins:
+            if origin is not None and self.conversation.response_of[origin.record] >= 0:
+                return f"response {self.conversation.response_of[origin.record]}"
+        return f"message {message}"
+
+    @cached_property
+    def newest_usage(self) -> tuple[int, int, int]:
+        """The newest real usage: (message number, recorded context, output) in tokens; message −1 when there is none.
+
+        An output that is only the placeholder of the stream's start counts as the rough estimate of the blocks.
+        """
+        t, c = self.conversation.transcript, self.conversation
+        for number in range(len(self.wire.messages) - 1, -1, -1):
+            message = self.wire.messages[number]
+            if message.role != "assistant":
+                continue
+            records = [o.record for o in message.origins if o is not None]
+            response = int(c.response_of[records[-1]]) if records else -1
+            context = int(c.response_context[response]) if response >= 0 else 0
+            if not context:
+                continue
+            usages = [u for r in c.response_records(response) if (u := t.usage(r)) is not None]
+            output = max((u.output_tokens for u in usages), default=0)
+            if not usages or usages[-1].stop_reason_null:
+                output = max(output, sum(rough_tokens_of_block(b) for b in message.content))
+            return number, context, output
+        return -1, 0, 0
+
+    @cached_property
+    def total(self) -> Figure:
+        """The context in tokens: `token_count_with_estimation` (compaction.md 2)."""
+        message, context, output = self.newest_usage
+        added = sum(rough_tokens_of_block(b) for m in self.wire.messages[message + 1 :] for b in m.content)
+        if message < 0:
+            return Figure(added, Method.ESTIMATED, source="rough estimate of everything (compaction.md 2)")
+        method = Method.COMPUTED if added == 0 else Method.ESTIMATED
+        return Figure(context + output + added, method, source="newest usage + rough estimate of what follows it")
+
+    @property
+    def tokens(self) -> int:
+        """The context in whole tokens."""
+        return int(self.total.value or 0)
+
+    @cached_property
+    def system_tokens(self) -> int:
+        """The share of system prompt, tool schemas and memory: what the first measured response cannot explain."""
+        if self.newest_usage[0] < 0:
+            return 0
+        c = self.conversation
+        estimated = 0.0
+        for number, message in enumerate(self.wire.messages):
+            if message.role == "assistant":
+                records = [o.record for o in message.origins if o is not None]
+                response = int(c.response_of[records[0]]) if records else -1
+                context = int(c.response_context[response]) if response >= 0 else 0
+                if context:
+                    return min(max(0, round(context - estimated)), self.tokens)
+            estimated += sum(self._estimates[number, b] for b in range(len(message.content)))
+        return 0
+
+    @cached_property
+    def _scale(self) -> float:
+        whole = sum(self._estimates.values())
+        return (self.tokens - self.system_tokens) / whole if whole > 0 and self.newest_usage[0] >= 0 else 1.0
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """Every block of the request, in order."""
+        weights = np.array(list(self._estimates.values()))
+        visible = self.tokens - self.system_tokens
+        if weights.sum() > 0:
+            shares = split_exactly(visible, weights)
+        else:
+            # Nothing that can be weighed (only hidden thinking, say): the first block carries what is there.
+            shares = np.zeros(len(weights), dtype=np.int64)
+            if len(shares):
+                shares[0] = visible
+        return tuple(self._parts(shares.tolist()))
+
+    def _parts(self, shares: list[int]) -> Iterator[Part]:
+        record = -1
+        for (m, b), tokens in zip(self._estimates, shares, strict=True):
+            message = self.wire.messages[m]
+            origin = message.origins[b]
+            if origin is not None:
+                record = origin.record
+            block = message.content[b]
+            yield Part((m, b), message.role, block, origin, record, self._category(message.role, block, origin), tokens)
+
+    def _category(self, role: str, block: Json, origin: Origin | None) -> Category:
+        t = self.conversation.transcript
+        flags = int(t.flags[origin.record]) if origin is not None else 0
+        attached = origin is None or t.kind[origin.record] == RecordKind.ATTACHMENT
+        return category_of(role, block, flags, attached)
+
+    @cached_property
+    def pairs(self) -> tuple[ToolPair, ...]:
+        """Every client tool result in the request, in order, with its call."""
+        uses: dict[str, Part] = {}
+        found = []
+        for part in self.parts:
+            if part.type == "tool_use":
+                uses[str(part.value.get("id"))] = part
+            elif part.type == "tool_result":
+                name = str(part.value.get("tool_use_id"))
+                use = uses.get(name)
+                tool = str(use.value.get("name") or "") if use is not None else ""
+                found.append(ToolPair(name, tool, use, part))
+        return tuple(found)
+
+    @cached_property
+    def by_origin(self) -> dict[tuple[int, int], Part]:
+        """The parts by (record, block)."""
+        return {(p.origin.record, p.origin.block): p for p in self.parts if p.origin is not None}
+
+    @cached_property
+    def by_place(self) -> dict[Place, Part]:
+        """The parts by place."""
+        return {part.place: part for part in self.parts}
+
+    @cached_property
+    def _by_record(self) -> dict[int, list[Part]]:
+        found: dict[int, list[Part]] = {}
+        for part in self.parts:
+            if part.origin is not None:
+                found.setdefault(part.origin.record, []).append(part)
+        return found
+
+    def parts_of_record(self, record: int) -> list[Part]:
+        """The parts that come from a record, in order."""
+        return self._by_record.get(record, [])
+
+    def is_prompt(self, part: Part) -> bool:
+        """Whether a part is text that the person typed: no result, reminder, summary, or text that the client made."""
+        if part.role != "user" or part.type not in ("text", "image", "document") or part.origin is None:
+            return False
+        return part.category in (Category.USER_TEXT, Category.IMAGES) and not is_client_text(part.text)
+
+    def categories(self) -> dict[Category, int]:
+        """The context by category, in tokens; adds up to `tokens`."""
+        return sum_by_category(self.system_tokens if self.parts else self.tokens, self.parts)
+
+
+def sum_by_category(system: int, parts: Iterable[Part]) -> dict[Category, int]:
+    """Tokens of parts by category, every category present."""
+    totals = dict.fromkeys(Category, 0)
+    totals[Category.SYSTEM_AND_TOOLS] = system
+    for part in parts:
+        totals[part.category] += part.tokens
+    return totals
+
+
+def category_of(role: str, block: Json, flags: int, attached: bool) -> Category:
+    """What a block of the request counts as (cli.md `categories`).
+
+    Args:
+        flags: of the record it comes from (`Flag`), 0 for none.
+        attached: the client put it in, or it comes from an attachment record.
+    """
+    kind = block.get("type")
+    if kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
+        return Category.TOOL_USE
+    if kind in ("thinking", "redacted_thinking"):
+        return Category.THINKING
+    if kind in ("image", "document", "container_upload"):
+        return Category.IMAGES
+    if isinstance(kind, str) and kind.endswith("tool_result"):
+        return Category.TOOL_RESULT
+    if kind == "compaction" or flags & Flag.COMPACT_SUMMARY:
+        return Category.SUMMARY
+    if role == "assistant":
+        return Category.ASSISTANT_TEXT
+    return Category.ATTACHMENTS if attached or role == "system" or flags & Flag.META else Category.USER_TEXT
+
+
+_CLIENT_TEXTS = (
+    "<system-reminder>",
+    "<local-command-",
+    "<command-name>",
+    "<command-message>",
+    "<task-notification>",
+    "<teammate-message",
+    "<bash-stdout>",
+    "<bash-stderr>",
+    "[Request interrupted by user",
+    "Caveat: The messages below were generated by the user while running local commands",
+    "This session is being continued from a previous conversation",
+)
+"""How texts begin that the client writes into user records (transcript-format.md 9)."""
+
+
+def is_client_text(text: str) -> bool:
+    """Whether a user text was written by the client rather than typed."""
+    return text.lstrip().startswith(_CLIENT_TEXTS)

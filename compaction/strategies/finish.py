@@ -1,0 +1,170 @@
+"""From the changes a strategy wants to the plan that the person sees: tokens, categories, rules, what is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from compaction.accounting.categories import CATEGORY_KEYS, Category
+from compaction.accounting.figure import Method
+from compaction.diagnosis.model import Violation
+from compaction.diagnosis.requests import check_request
+from compaction.request.wire import Json, WireRequest
+from compaction.strategies.context import ContextView, sum_by_category
+from compaction.strategies.files import files_in
+from compaction.strategies.plan import Lost, Plan, StrategyInput
+from compaction.strategies.thinking import THINKING_TYPES
+from compaction.transcript.kinds import CLEARED_MARKER
+
+
+def does_not_apply(given: StrategyInput, strategy: str, title: str, settings: Any, reason: str) -> Plan:
+    """The plan of a strategy that has nothing to do: the request stays as it is."""
+    view = given.view
+    categories = by_key(view.categories())
+    return Plan(
+        strategy=strategy,
+        title=title,
+        settings=settings,
+        applies=False,
+        reason=reason,
+        request=view.wire,
+        after=view.wire,
+        sent=view.wire,
+        tokens_before=view.tokens,
+        tokens_after=view.tokens,
+        method=view.total.method,
+        before=categories,
+        after_categories=categories,
+        kept=len(view.parts),
+        first_changed=len(view.wire.messages),
+        trigger=trigger(given),
+    )
+
+
+def make_plan(
+    given: StrategyInput,
+    strategy: str,
+    title: str,
+    settings: Any,
+    reason: str,
+    after: WireRequest,
+    *,
+    summaries: Sequence[Json] = (),
+    **facts: Any,
+) -> Plan:
+    """A plan that applies: measures `after`, checks the rules on it, and says what the model loses.
+
+    Args:
+        after: the request as the model sees it afterwards; blocks that stay are the same objects as before.
+        summaries: the new blocks of `after` that count as summary; other new ones count as attachments.
+        facts: further fields of `Plan`.
+    """
+    view = given.view
+    tokens_after, categories = measure_after(view, after, summaries)
+    left = surviving(view, after)
+    plan = Plan(
+        strategy=strategy,
+        title=title,
+        settings=settings,
+        applies=True,
+        reason=reason,
+        request=view.wire,
+        after=after,
+        sent=facts.pop("sent", after),
+        tokens_before=view.tokens,
+        tokens_after=tokens_after,
+        method=view.total.method.and_(Method.ESTIMATED),
+        before=by_key(view.categories()),
+        after_categories=by_key(categories),
+        violations=new_violations(view.wire, after),
+        lost=what_is_lost(view, left),
+        kept=sum(1 for part in view.parts if id(part.value) in left),
+        first_changed=facts.pop("first_changed", first_difference(view.wire, after)),
+        trigger=trigger(given),
+        **facts,
+    )
+    if plan.tokens_after > plan.tokens_before:
+        grows = f"it would grow the context from {plan.tokens_before:,} to {plan.tokens_after:,} tokens"
+        return does_not_apply(given, strategy, title, settings, grows)
+    return plan
+
+
+def trigger(given: StrategyInput) -> str:
+    """`auto` when the client would do it by itself, else `manual`."""
+    return "auto" if given.automatic else "manual"
+
+
+def by_key(categories: dict[Category, int]) -> dict[str, int]:
+    """Tokens by category under the keys of cli.md, in its order."""
+    return {key: categories[Category[key.upper()]] for key in CATEGORY_KEYS}
+
+
+def measure_after(
+    view: ContextView, after: WireRequest, summaries: Sequence[Json] = ()
+) -> tuple[int, dict[Category, int]]:
+    """Tokens of the request afterwards, in all and by category: kept blocks keep their share, new are estimated."""
+    known = {id(part.value): part for part in view.parts}
+    summary_blocks = {id(block) for block in summaries}
+    totals = sum_by_category(view.system_tokens if view.parts else view.tokens, ())
+    for message in after.messages:
+        for block, origin in zip(message.content, message.origins, strict=True):
+            part = known.get(id(block))
+            if part is not None:
+                totals[part.category] += part.tokens
+                continue
+            before = view.by_origin.get((origin.record, origin.block)) if origin is not None else None
+            tokens = view.tokens_of_new(block)
+            if before is not None:
+                # The same block with less in it: an estimate of the rest never exceeds what the whole was given.
+                totals[before.category] += min(tokens, before.tokens)
+            else:
+                totals[Category.SUMMARY if id(block) in summary_blocks else Category.ATTACHMENTS] += tokens
+    return sum(totals.values()), totals
+
+
+def new_violations(before: WireRequest, after: WireRequest) -> tuple[Violation, ...]:
+    """The rules that `after` breaks and `before` did not: those are the plan's doing."""
+    there = {(v.rule, v.ids, v.message if not v.ids else "") for v in check_request(before)}
+    return tuple(v for v in check_request(after) if (v.rule, v.ids, v.message if not v.ids else "") not in there)
+
+
+def surviving(view: ContextView, after: WireRequest) -> set[int]:
+    """`id` of every block of the request that is in `after`, as it was or with a text joint behind it."""
+    left: set[int] = set()
+    for message in after.messages:
+        for block, origin in zip(message.content, message.origins, strict=True):
+            left.add(id(block))
+            part = view.by_origin.get((origin.record, origin.block)) if origin is not None else None
+            if part is not None and part.type == "text" and str(block.get("text", "")).startswith(part.text):
+                left.add(id(part.value))
+    return left
+
+
+def first_difference(before: WireRequest, after: WireRequest) -> int:
+    """The number of the first message that differs; the message count of `before` when it is a prefix of `after`."""
+    for number, (one, other) in enumerate(zip(before.messages, after.messages, strict=False)):
+        if one is not other and (one.role != other.role or one.content != other.content):
+            return number
+    return min(len(before.messages), len(after.messages))
+
+
+def what_is_lost(view: ContextView, left: set[int]) -> Lost:
+    """What the model cannot see any more: gone prompts, results, thinking turns, and files whose content is gone.
+
+    Args:
+        left: `surviving` blocks.
+    """
+    gone = [part for part in view.parts if id(part.value) not in left]
+    prompts = {part.place[0] for part in gone if view.is_prompt(part) and part.type == "text"}
+    results = sum(1 for part in gone if part.type == "tool_result" and part.value.get("content") != CLEARED_MARKER)
+    thinking = {part.place[0] for part in gone if part.type in THINKING_TYPES}
+    before = files_in(pair for pair in view.pairs if id(pair.result.value) not in left)
+    after = files_in(pair for pair in view.pairs if id(pair.result.value) in left)
+    files = tuple(path for path in before if path not in after)
+    return Lost(len(prompts), files, results, len(thinking))
+
+
+def with_notes(plan: Plan, notes: Iterable[str]) -> Plan:
+    """The plan with further notes."""
+    return replace(plan, notes=(*plan.notes, *notes))

@@ -1,0 +1,35 @@
+"""What both MicroCompact paths share: which results can be cleared, and what clearing does (compaction.md 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compaction.request.wire import Json
+from compaction.strategies.context import ContextView, ToolPair
+from compaction.transcript.kinds import CLEARED_MARKER
+
+COMPACTABLE_TOOLS = (
+    "Read",
+    "Bash",
+    "BashOutput",
+    "PowerShell",
+    "Grep",
+    "Glob",
+    "WebSearch",
+    "WebFetch",
+    "Edit",
+    "MultiEdit",
+    "Write",
+    "NotebookEdit",
+)
+"""File read, shell tools, grep, glob, web search, web fetch, file edit, file write (compaction.md 4)."""
+
+
+def compactable_results(view: ContextView, tools: Sequence[str]) -> list[ToolPair]:
+    """The results of compactable tools in the request, oldest first; cleared ones too (they count as recent)."""
+    return [pair for pair in view.pairs if pair.tool in tools]
+
+
+def cleared_block(block: Json, marker: str = CLEARED_MARKER) -> Json:
+    """The tool result with its content replaced by the marker; everything else, the pairing too, stays."""
+    return {**block, "content": marker}
