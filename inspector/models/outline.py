@@ -39,7 +39,7 @@ class Column(IntEnum):
     FLAGS = 5
 
 
-TITLES = ("Record", "Preview", "Tokens", "Of context", "Time", "Flags")
+TITLES = ("Record", "Preview", "Tokens", "Share", "Time", "Flags")
 TIPS = (
     "Epoch, API round, message or block",
     "The beginning of its text, or what it holds",

@@ -44,7 +44,7 @@ class RowCells:
         band: number of the API round whose colour the row carries, 0 = none.
         header: an epoch or API-round row.
         share: of the context recorded last in its epoch, 0 to 1; −1 unknown.
-        pair: number shared by a tool_use and its tool_result, 0 none; `calls` tells the tool_use.
+        pairs: numbers that a tool_use and its tool_result share, with whether this is the tool_use.
         marks: what the flags column says.
     """
 
@@ -55,8 +55,7 @@ class RowCells:
     band: int = 0
     header: bool = False
     share: float = -1.0
-    pair: int = 0
-    calls: bool = False
+    pairs: tuple[tuple[int, bool], ...] = ()
     marks: list[Mark] = field(default_factory=list)
 
 
@@ -150,10 +149,10 @@ def _group(structure: OutlineStructure, index: int) -> RowCells:
     else:
         found = conversation.round(number)
         context = conversation.round_context(number)
-        parts = [conversation.response_model(found.response) or "model unknown"]
-        parts += _tools(structure, first)
+        parts = _tools(structure, first)
         if context:
             parts.append(f"context {context:,}")
+        parts.append(conversation.response_model(found.response) or "model unknown")
         cells = RowCells("round", [f"API round {number:,}", " · ".join(parts), "", "", "", ""], band=number)
         cells.tips[1] = f"Context recorded for the request of this round: {context:,} tokens" if context else ""
     cells.header = True
@@ -197,14 +196,9 @@ def _message(structure: OutlineStructure, record: int) -> RowCells:
     cells.tips[0] = f"{t.type_name(record)} · {lines}"
     if blocks:
         _set_tokens(cells, structure, int(structure.head_tokens[head]), int(conversation.epoch_of[record]))
-    pairs = [b for b in blocks if structure.pair_number[b]]
-    if len(pairs) == 1:
-        cells.pair = int(structure.pair_number[pairs[0]])
-        cells.calls = int(t.block_type[pairs[0]]) in (BlockType.TOOL_USE, BlockType.SERVER_TOOL_USE)
+    cells.pairs = tuple(_pair(structure, b) for b in blocks if structure.pair_number[b])
     marks = [mark for member in members for mark in record_marks(structure, member)]
     marks += [mark for block in blocks[:64] for mark in block_marks(structure, block)]
-    if len(pairs) > 1:
-        marks.append(Mark("⇄", f"{len(pairs)} pairs"))
     if kind in (RecordKind.PROGRESS, RecordKind.SESSION_STATE, RecordKind.QUEUE, RecordKind.FILE_HISTORY):
         cells.role = "muted"
     if kind is RecordKind.DAMAGED:
@@ -258,14 +252,23 @@ def _block(structure: OutlineStructure, block: int) -> RowCells:
     title = names.get(kind, kind.name.lower()) + (f" · {tool}" if tool else "")
     cells = RowCells(BLOCK_ICONS[kind], [title, _block_preview(structure, block), "", "", "", ""])
     cells.band = int(conversation.round_of[record])
-    cells.pair = int(structure.pair_number[block])
-    cells.calls = kind in (BlockType.TOOL_USE, BlockType.SERVER_TOOL_USE)
+    cells.pairs = (_pair(structure, block),) if structure.pair_number[block] else ()
     cells.tips[0] = (
         f"{title} · block {t.block_position[block]} of line {t.line[record]:,} · {t.block_chars[block]:,} characters"
     )
     _set_tokens(cells, structure, int(structure.block_tokens[block]), int(conversation.epoch_of[record]))
     _set_marks(cells, block_marks(structure, block))
     return cells
+
+
+def _pair(structure: OutlineStructure, block: int) -> tuple[int, bool]:
+    kind = int(structure.conversation.transcript.block_type[block])
+    return int(structure.pair_number[block]), kind in (BlockType.TOOL_USE, BlockType.SERVER_TOOL_USE)
+
+
+def pair_label(number: int, calls: bool) -> str:
+    """The pair mark: an arrow away from the tool_use, one back at the tool_result, and the number they share."""
+    return f"{'→' if calls else '←'}{number}"
 
 
 def _tool_of(structure: OutlineStructure, block: int) -> str:
@@ -370,14 +373,11 @@ def _set_marks(cells: RowCells, marks: Iterable[Mark]) -> None:
     unique = list(dict.fromkeys(marks))
     unique.sort(key=lambda mark: order.get(mark.role, 9))
     cells.marks = unique
-    chip = f"⇄{cells.pair} " if cells.pair else ""
-    cells.texts[5] = (chip + "  ".join(f"{mark.glyph} {mark.text}" for mark in unique)).strip()
-    pair = (
-        (f"{'tool_use' if cells.calls else 'tool_result'} of pair {cells.pair} (Ctrl+P jumps to the other)",)
-        if cells.pair
-        else ()
-    )
-    cells.tips[5] = "\n".join((*pair, *(mark.text for mark in unique)))
+    chips = [pair_label(*pair) for pair in cells.pairs]
+    cells.texts[5] = "  ".join([*chips, *(f"{mark.glyph} {mark.text}" for mark in unique)])
+    said = [f"{'tool_use' if calls else 'tool_result'} of pair {number}" for number, calls in cells.pairs]
+    hint = ["Ctrl+P goes to the other one"] if said else []
+    cells.tips[5] = "\n".join([*said, *hint, *(mark.text for mark in unique)])
 
 
 def _set_tokens(cells: RowCells, structure: OutlineStructure, tokens: int, epoch: int) -> None:

@@ -217,7 +217,7 @@ class MainWindow(QMainWindow):
         if not self._size_docks_once:
             return
         self._size_docks_once = False
-        for area, share in (("right", 0.36), ("left", 0.2), ("bottom", 0.3)):
+        for area, share in (("right", 0.33), ("left", 0.2), ("bottom", 0.3)):
             docks = [dock for dock in self.docks.values() if dock.spec.area == area and not dock.isHidden()]
             if docks:
                 docks[0].raise_()

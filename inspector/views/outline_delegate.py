@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 from inspector.models.outline import Column, OutlineModel
-from inspector.models.outline_cells import RowCells
+from inspector.models.outline_cells import RowCells, pair_label
 from inspector.theme import Theme
 
 Index = QModelIndex | QPersistentModelIndex
@@ -126,35 +126,35 @@ class OutlineDelegate(QStyledItemDelegate):
         painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
 
     def _share(self, painter: QPainter, rect: QRect, cells: RowCells) -> None:
+        """The percentage with a bar below it: the bar takes no width of its own."""
         if cells.share < 0:
             return
         colours = self._theme.colours
-        number = self._metrics[False].horizontalAdvance("100.0%") + 10
-        track = QRect(rect.left() + 6, rect.center().y() - 2, max(0, rect.width() - number - 12), 5)
-        if track.width() > 12:
+        track = QRect(rect.left() + 6, rect.bottom() - 4, rect.width() - 13, 3)
+        filled = min(track.width(), round(track.width() * cells.share))
+        if filled > 0:
             painter.fillRect(track, QColor(colours.border))
-            filled = round(track.width() * min(1.0, cells.share))
-            if cells.share > 0:
-                painter.fillRect(
-                    QRect(track.left(), track.top(), max(1, filled), track.height()), QColor(colours.accent)
-                )
-        self._text(painter, rect.adjusted(6, 0, -7, 0), cells.texts[Column.SHARE], True, right=True)
+            painter.fillRect(QRect(track.left(), track.top(), filled, track.height()), QColor(colours.accent))
+        self._text(painter, rect.adjusted(6, 0, -7, -2), cells.texts[Column.SHARE], True, right=True)
 
     def _flags(self, painter: QPainter, rect: QRect, cells: RowCells) -> None:
         left = rect.left() + 6
         metrics = self._metrics[False]
-        if cells.pair:
-            label = f"{'→' if cells.calls else '←'}{cells.pair}"
+        for number, calls in cells.pairs:
+            label = pair_label(number, calls)
             width = metrics.horizontalAdvance(label) + 12
+            if left > rect.right():
+                break
             chip = QRect(left, rect.top() + 3, width, rect.height() - 6)
-            back, text = self._theme.chip(cells.pair)
+            back, text = self._theme.chip(number)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(back)
             painter.drawRoundedRect(chip, 5, 5)
             painter.setPen(text)
             painter.drawText(chip, Qt.AlignmentFlag.AlignCenter, label)
-            left += width + 8
+            left += width + 5
+        left += 4 if cells.pairs else 0
         for mark in cells.marks:
             if left >= rect.right():
                 break

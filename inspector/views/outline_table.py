@@ -189,7 +189,7 @@ class OutlineTable(QTableView):
     def _size_columns(self) -> None:
         unit = self.fontMetrics().horizontalAdvance("0")
         header = self.horizontalHeader()
-        widths = {Column.WHAT: 29, Column.TOKENS: 11, Column.SHARE: 15, Column.TIME: 11, Column.FLAGS: 19}
+        widths = {Column.WHAT: 27, Column.TOKENS: 10, Column.SHARE: 11, Column.TIME: 10, Column.FLAGS: 18}
         for column, characters in widths.items():
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
             header.resizeSection(column, unit * characters)
