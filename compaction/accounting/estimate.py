@@ -91,6 +91,14 @@ _TOOL_USE_FIXED = {"old": 45.0, "new": 75.0}
 _MESSAGE_FIXED = 4.0
 """Tokens of framing of a text block."""
 
+_CHARACTERS_PER_TOKEN: dict[TokenizerFamily, dict[str, float]] = {
+    "old": {"Read": 3.3, "Bash": 2.9, "Grep": 2.9, "Edit": 2.9, "Glob": 2.8, "text": 4.1, "thinking": 4.1,
+            "tool_use": 2.9, "attachment": 4.4, "": 3.27},
+    "new": {"Read": 2.5, "Bash": 2.3, "Grep": 2.2, "Edit": 2.5, "Glob": 2.3, "PowerShell": 2.6, "Agent": 2.4,
+            "text": 2.7, "thinking": 2.7, "tool_use": 2.4, "attachment": 3.4, "": 2.45},
+}  # fmt: skip
+"""Characters of one token by content class or tool (section 11); "" for any other."""
+
 _LOWER, _UPPER, _DIGIT, _BLANK, _NEWLINE, _PUNCTUATION, _WIDE, _OTHER = 1, 2, 3, 4, 5, 6, 7, 0
 _CLASSES = np.zeros(256, dtype=np.uint8)
 _CLASSES[ord("a") : ord("z") + 1] = _LOWER
@@ -124,6 +132,14 @@ def character_features(text: str) -> npt.NDArray[np.float64]:
     features[7] = counts[_PUNCTUATION]
     features[8] = counts[_WIDE]
     return features
+
+
+def characters_per_token(family: TokenizerFamily, content: str) -> float:
+    """Characters that one token holds in a content class (a tool's name, "text", "tool_use" …), section 11."""
+    table = _CHARACTERS_PER_TOKEN[family]
+    if content.startswith("mcp__"):
+        return 1.6 if family == "new" else 2.1
+    return table.get(content, table[""])
 
 
 def _runs(mask: npt.NDArray[np.bool_]) -> tuple[int, npt.NDArray[np.int64]]:
