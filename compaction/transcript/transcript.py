@@ -157,6 +157,20 @@ class Transcript:
         """This moment's columns under an object of their own; shares the buffers, the source and the cache."""
         return copy.copy(self)
 
+    def snapshot(self) -> Transcript:
+        """The same state under an object of its own: `append_new` on it leaves this one as it is for its readers."""
+        return self._snapshot()
+
+    @property
+    def whole_lines_end(self) -> int:
+        """Offset in bytes behind the last whole line that was read; an unfinished last line begins here."""
+        return self._at.offset
+
+    @property
+    def read_end(self) -> int:
+        """Offset in bytes behind everything that was read."""
+        return self._at.offset + self._at.pending
+
     def append_new(self, progress: Progress | None = None) -> AppendResult:
         """Read what was appended since the last read, and only that (plus an incomplete last line, again).
 
