@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -30,6 +33,11 @@ from inspector.views.detail.tones import colours_for
 from inspector.views.flat_tree_view import FlatTreeView
 from inspector.work.jobs import Job, Op
 
+if TYPE_CHECKING:
+    from compaction.diagnosis.model import Finding
+
+_UNMENDED = 2
+
 _LEGEND = (Change.CHANGED, Change.CLEARED, Change.RENDERED, Change.INJECTED, Change.DROPPED, Change.MERGED)
 
 
@@ -44,6 +52,7 @@ class AsSentView(QWidget):
         self._stale = True
         self._following = False
         self._wanted: tuple[int, int] | None = None
+        self._wanted_place: tuple[int, int] | None = None
         self.model = AsSentModel(self)
         self.tree = FlatTreeView(self.model)
         self.tree.setAccessibleName("Request beside the records")
@@ -53,7 +62,11 @@ class AsSentView(QWidget):
         versions = document.conversation.transcript.version_names if document.conversation is not None else []
         self.client = ClientChooser(document.diagnosis, versions)
         self.which = QComboBox()
-        self.which.addItems(["Next request", "Request of API round"])
+        self.which.addItems(["Next request", "Request of API round", "Next request, nothing mended"])
+        self.which.setToolTip(
+            "The last one is what the file itself asks for, before the client repairs, drops or clears: "
+            "the doctor judges that one."
+        )
         self.which.setAccessibleName("Which request")
         self.round = QSpinBox()
         self.round.setAccessibleName("API round")
@@ -142,6 +155,16 @@ class AsSentView(QWidget):
         self._wanted = (record, position)
         self._select_wanted()
 
+    def show_finding(self, finding: Finding) -> None:
+        """Show the request as the file stands and select the place a finding names, else its record."""
+        self._wanted_place = place_of_path(finding.wire)
+        if finding.records:
+            self._wanted = (finding.records[0], -1)
+        if self.which.currentIndex() == _UNMENDED and not self._stale:
+            self._select_wanted()
+        else:
+            self.which.setCurrentIndex(_UNMENDED)
+
     def show_place(self, message: int, block: int = -1) -> None:
         """Select a place of the request, `messages.<message>.content.<block>`."""
         number = self.model.number_of_place(message, block)
@@ -163,6 +186,7 @@ class AsSentView(QWidget):
         self._request()
 
     def _on_which(self, index: int) -> None:
+        self.model.set_comparison(None)
         self.round.setEnabled(index == 1)
         self._request()
 
@@ -201,12 +225,15 @@ class AsSentView(QWidget):
         client, at = self._document.diagnosis.client, self.at
         if at is not None and at > conversation.round_count:
             at = None
+        unmended = self.which.currentIndex() == _UNMENDED
 
         def work(progress: Progress) -> Comparison:
             from compaction.diagnosis.requests import check_request
+            from compaction.diagnosis.stored import stored_request
             from compaction.request import assemble, default_client
 
-            request = assemble(conversation, client or default_client(conversation), at)
+            profile = client or default_client(conversation)
+            request = stored_request(conversation, profile).request if unmended else assemble(conversation, profile, at)
             progress.check()
             violations = check_request(request)
             progress.check()
@@ -225,7 +252,7 @@ class AsSentView(QWidget):
 
     def _on_comparison(self, comparison: Comparison) -> None:
         self.model.set_comparison(comparison)
-        self.state.setText(state_text(comparison))
+        self.state.setText(state_text(comparison, self.which.currentIndex() == _UNMENDED))
         self.legend.setText(legend_text(comparison))
         if not self._select_wanted() and self.model.rows:
             self._following = True
@@ -240,10 +267,15 @@ class AsSentView(QWidget):
     # Selection ------------------------------------------------------------------------------------------------
 
     def _select_wanted(self) -> bool:
-        """Select the row of the wanted record without leading the tree back."""
-        if self._wanted is None or self.model.comparison is None:
+        """Select the row of the wanted place or record without leading the tree back."""
+        if self.model.comparison is None:
             return False
-        number = self.model.number_of(*self._wanted)
+        number = -1
+        if self._wanted_place is not None:
+            number = self.model.number_of_place(*self._wanted_place)
+            self._wanted_place = None
+        elif self._wanted is not None:
+            number = self.model.number_of(*self._wanted)
         if number < 0:
             return False
         self._following = True
@@ -291,10 +323,12 @@ class AsSentView(QWidget):
         self.model.set_colours(colours_for(self.palette()))
 
 
-def state_text(comparison: Comparison) -> str:
+def state_text(comparison: Comparison, unmended: bool = False) -> str:
     """How the request was found and what is not known of it, in one line."""
     request = comparison.request
-    if request.verified == "hash":
+    if unmended:
+        words = ["What the file asks for, before any client mends it"]
+    elif request.verified == "hash":
         words = ["✔ Verified by hash: every message is proven by its recorded SHA-256"]
     else:
         words = [f"Rebuilt by the rules of client {request.client} (profile)"]
@@ -319,6 +353,14 @@ def legend_text(comparison: Comparison) -> str:
         if counts.get(change)
     ]
     return "    ".join(shown) or "Everything is sent as it is stored."
+
+
+def place_of_path(path: str) -> tuple[int, int] | None:
+    """Message and block of `messages.3.content.0` or `messages.3`; None for a path of another form."""
+    match = re.match(r"messages\.(\d+)(?:\.content\.(\d+))?", path)
+    if match is None:
+        return None
+    return int(match.group(1)), int(match.group(2)) if match.group(2) else -1
 
 
 def sent_parts(sent: SentRow | None) -> list[Part]:

@@ -78,6 +78,16 @@ VIEWS: list[ViewSpec] = [
         shortcut="Alt+2",
         tip="The selected record or block: rendered, as JSON, as bytes, with its links and usage.",
     ),
+    ViewSpec(
+        "findings",
+        "Findings",
+        "findings",
+        "bottom",
+        "inspector.views.findings_view:FindingsView",
+        shortcut="Alt+3",
+        tip="What is wrong with the session, why, and how it can be mended.",
+        badge=lambda document: document.diagnosis.badge(),
+    ),
 ]
 """Every view, in the order of tabs and docks. Add one line here for a view of your own."""
 

@@ -133,7 +133,31 @@ class Picture:
     problem: str = ""
 
 
-Part = Heading | Note | Prose | Markdown | Code | Terminal | Diff | Checklist | Fields | Picture
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the session one can go to.
+
+    Attributes:
+        name: what it is ("the call").
+        text: where it is, for the person.
+        record: record number, -1 when there is nowhere to go.
+        block: row of the block table, -1 for the record.
+    """
+
+    name: str
+    text: str
+    record: int = -1
+    block: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Places as links of ours; they select a record and open nothing."""
+
+    places: tuple[Place, ...]
+
+
+Part = Places | Heading | Note | Prose | Markdown | Code | Terminal | Diff | Checklist | Fields | Picture
 
 
 def source_text(part: Part) -> str:
@@ -149,5 +173,7 @@ def source_text(part: Part) -> str:
             return "\n".join(f"{name}: {value}" for name, value in part.rows)
         case Heading():
             return part.title
+        case Places():
+            return "\n".join(f"{place.name}: {place.text}" for place in part.places)
         case Picture():
             return part.problem

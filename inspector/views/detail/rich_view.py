@@ -20,6 +20,8 @@ class RichView(QTextBrowser):
 
     show_all = Signal(object)  # (name, text): a folded text the person wants to see whole
 
+    place_chosen = Signal(object)  # Place: the person wants to go there
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._parts: tuple[Part, ...] = ()
@@ -97,8 +99,11 @@ class RichView(QTextBrowser):
 
     def _on_anchor(self, url: QUrl) -> None:
         target = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
-        number = self._writer.fold_number(target) if self._writer else None
-        if self._writer and number is not None:
-            self.show_all.emit(self._writer.folded[number])
+        folded = self._writer.fold_number(target) if self._writer else None
+        place = self._writer.place_number(target) if self._writer else None
+        if self._writer and folded is not None:
+            self.show_all.emit(self._writer.folded[folded])
+        elif self._writer and place is not None:
+            self.place_chosen.emit(self._writer.places[place])
         else:
             confirm_and_open(target, self)

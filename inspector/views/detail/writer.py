@@ -37,6 +37,8 @@ from inspector.views.detail.parts import (
     Note,
     Part,
     Picture,
+    Place,
+    Places,
     Prose,
     Terminal,
     Tone,
@@ -77,6 +79,7 @@ class DocumentWriter:
 
     Attributes:
         folded: the texts of which only the beginning is shown, in the order of their "show all" links.
+        places: the places written, in the order of their links.
     """
 
     def __init__(self, document: SafeDocument, colours: Colours, font: QFont) -> None:
@@ -91,12 +94,21 @@ class DocumentWriter:
         self._empty = True
         self._used = 0
         self.folded: list[tuple[str, str]] = []
+        self.places: list[Place] = []
         self.highlighter = Highlighter(document, colours.syntax, colours.muted)
         document.setDefaultFont(font)
 
     def fold_number(self, link: str) -> int | None:
         """Which folded text a link of this document opens; None for a link of the session."""
-        prefix = f"fold-{self._nonce}:"
+        return self._number("fold", link)
+
+    def place_number(self, link: str) -> int | None:
+        """Which of `places` a link of this document goes to; None for a link of the session."""
+        return self._number("place", link)
+
+    def _number(self, kind: str, link: str) -> int | None:
+        # The nonce is new for each document, so that no text of a session can name a link of ours.
+        prefix = f"{kind}-{self._nonce}:"
         return int(link.removeprefix(prefix)) if link.startswith(prefix) else None
 
     def write(self, parts: Iterable[Part]) -> None:
@@ -137,6 +149,8 @@ class DocumentWriter:
                 self._fields(part)
             case Picture():
                 self._picture(part)
+            case Places():
+                self._places(part)
         if hidden:
             count = "1 character" if hidden == 1 else f"{hidden:,} characters"
             verb = "changes" if hidden == 1 else "change"
@@ -160,11 +174,27 @@ class DocumentWriter:
     def _fold_line(self, sentence: str, link: str) -> None:
         self._start_block(self._plain_block())
         self._cursor.insertText(f"{SIGNS[Tone.WARNING]} {sentence} ", self._tone_format(Tone.WARNING))
+        self._cursor.insertText("Show all", self._link_format(link))
+
+    def _places(self, part: Places) -> None:
+        for place in part.places:
+            block = self._plain_block()
+            block.setTextIndent(-self._space * 2)
+            block.setLeftMargin(self._space * 2)
+            self._start_block(block)
+            self._cursor.insertText(visible(f"{place.name}: "), self._tone_format(Tone.MUTED))
+            form = self._tone_format(Tone.NEUTRAL)
+            if place.record >= 0:
+                self.places.append(place)
+                form = self._link_format(f"place-{self._nonce}:{len(self.places) - 1}")
+            self._cursor.insertText(visible(place.text), form)
+
+    def _link_format(self, link: str) -> QTextCharFormat:
         form = self._tone_format(Tone.USER)
         form.setAnchor(True)
         form.setAnchorHref(link)
         form.setFontUnderline(True)
-        self._cursor.insertText("Show all", form)
+        return form
 
     def _heading(self, part: Heading) -> None:
         block = QTextBlockFormat()
