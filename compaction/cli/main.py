@@ -26,11 +26,13 @@ COMMANDS: dict[str, str] = {
     "compact": "compaction.cli.compact",
     "export": "compaction.cli.export",
     "strategies": "compaction.cli.strategies",
+    "memory": "compaction.cli.memory",
     "request": "compaction.cli.request",
     "cost": "compaction.cli.cost",
     "index": "compaction.cli.index",
     "sessions": "compaction.cli.sessions",
     "search": "compaction.cli.search",
+    "follow": "compaction.cli.follow",
 }
 """Every subcommand and the module that holds it; a module is imported only when its command runs."""
 
@@ -53,6 +55,8 @@ def main(arguments: Sequence[str]) -> int:
         return stop.code if isinstance(stop.code, int) else 2
     except CompactoscopeError as error:
         warn(f"compactoscope: {error}")
+        for name, value in error.facts():
+            warn(f"  {name}: {value}")
         return _exit_code(error)
     except KeyboardInterrupt:
         warn("compactoscope: stopped")
