@@ -1,0 +1,292 @@
+"""The request beside its records: each thing a client does to the file is marked in place, in words and with a sign."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QAbstractItemModelTester
+from pytestqt.qtbot import QtBot
+
+from compaction.conversation import Conversation, Session, build_conversation, open_session
+from compaction.diagnosis.requests import check_request
+from compaction.request import assemble
+from compaction.request.wire import Dropped, Origin, WireMessage, WireRequest
+from compaction.transcript import transcript_from_bytes
+from inspector.context import AppContext
+from inspector.documents.document import Document, Scope, Selection
+from inspector.models.as_sent import AsSentModel
+from inspector.models.as_sent_rows import Change, compare, lines_text
+from inspector.settings import Settings
+from inspector.theme import Theme
+from inspector.views.as_sent_view import AsSentView, place_of_path
+from tests.support import case_folders, corpus_files, needs_shared
+
+
+def user(uuid: str, parent: str | None, content: Any) -> dict[str, Any]:
+    message = {"role": "user", "content": content}
+    return {
+        "type": "user",
+        "uuid": uuid,
+        "parentUuid": parent,
+        "sessionId": "s",
+        "version": "2.1.20",
+        "message": message,
+    }
+
+
+def assistant(uuid: str, parent: str, block: dict[str, Any], response: str = "m1") -> dict[str, Any]:
+    message = {"id": response, "role": "assistant", "model": "claude-opus-4-5", "content": [block]}
+    record = {"type": "assistant", "uuid": uuid, "parentUuid": parent, "sessionId": "s", "version": "2.1.20"}
+    return {**record, "message": message}
+
+
+def result(use_id: str, content: str) -> list[dict[str, Any]]:
+    return [{"type": "tool_result", "tool_use_id": use_id, "content": content}]
+
+
+RECORDS = [
+    user("u1", None, "start"),
+    assistant("a1", "u1", {"type": "text", "text": "reading"}),
+    assistant("a2", "a1", {"type": "tool_use", "id": "t1", "name": "Read", "input": {}}),
+    assistant("a3", "a2", {"type": "tool_use", "id": "t2", "name": "Read", "input": {}}),
+    user("u2", "a3", result("t1", "one")),
+    user("u3", "u2", "go on"),
+]
+
+
+def conversation_of(records: list[dict[str, Any]]) -> Conversation:
+    return build_conversation(transcript_from_bytes(b"".join(json.dumps(r).encode() + b"\n" for r in records)))
+
+
+def block(conversation: Conversation, record: int, position: int = 0) -> dict[str, Any]:
+    content = conversation.transcript.message(record)["content"]
+    return {"type": "text", "text": content} if isinstance(content, str) else content[position]
+
+
+def hand_made(conversation: Conversation) -> WireRequest:
+    """A request that does everything a client can do."""
+    cleared = {**block(conversation, 4), "content": "[Old tool result content cleared]"}
+    renamed = {**block(conversation, 2), "name": "View"}
+    return WireRequest(
+        client="2.1.20",
+        at=None,
+        messages=[
+            WireMessage("user", [block(conversation, 0)], [Origin(0, 1, 0)]),
+            WireMessage("assistant", [block(conversation, 1), renamed], [Origin(1, 2, 0), Origin(2, 3, 0)]),
+            WireMessage("user", [cleared, {"type": "text", "text": "reminder"}], [Origin(4, 5, 0), None]),
+            WireMessage("assistant", [{"type": "text", "text": "No response requested."}], [None]),
+        ],
+        model="m",
+        unaccounted=[{"kind": "attachment", "message": "a reminder is not in the file", "line": 3}],
+        dropped=[Dropped(3, 0, "tool_use without a result")],
+    )
+
+
+def changes(rows: Any) -> list[tuple[Change, int, int, int]]:
+    return [(row.change, row.message, row.block, row.line) for row in rows]
+
+
+def test_every_change_is_named_where_it_happened() -> None:
+    conversation = conversation_of(RECORDS)
+    request = hand_made(conversation)
+    comparison = compare(conversation, request, check_request(request))
+    flat = [row for top in comparison.rows for row in (top, *top.children) if row.change is not Change.NOTE]
+    assert changes(flat) == [
+        (Change.SAME, 0, -1, 1),
+        (Change.SAME, 0, 0, 1),
+        (Change.MERGED, 1, -1, 2),
+        (Change.SAME, 1, 0, 2),
+        (Change.CHANGED, 1, 1, 3),
+        (Change.DROPPED, -1, -1, 4),
+        (Change.SAME, 2, -1, 5),
+        (Change.CLEARED, 2, 0, 5),
+        (Change.INJECTED, 2, 1, 0),
+        (Change.INJECTED, 3, -1, 0),
+        (Change.INJECTED, 3, 0, 0),
+    ]
+    texts = {row.change: row.text for row in flat}
+    assert texts[Change.CHANGED] == "sent with another name"
+    assert texts[Change.DROPPED] == "tool_use without a result"
+    assert texts[Change.MERGED] == "merged from 2 records, lines 2–3"
+    notes = [row.text for row in comparison.rows if row.change is Change.NOTE]
+    assert "a reminder is not in the file" in notes
+    assert any("system prompt" in note for note in notes)
+
+
+def test_violations_stand_at_their_place() -> None:
+    conversation = conversation_of(RECORDS)
+    request = hand_made(conversation)
+    request.messages[1].content.append({"type": "tool_use", "id": "t9", "name": "Read", "input": {}})
+    request.messages[1].origins.append(None)
+    comparison = compare(conversation, request, check_request(request))
+    broken = [row for top in comparison.rows for row in (top, *top.children) if row.violations]
+    assert any(row.message == 1 and any("t9" in v.ids for v in row.violations) for row in broken)
+
+
+def test_line_numbers_are_runs() -> None:
+    assert lines_text([7]) == "line 7"
+    assert lines_text([3, 1, 2, 9]) == "lines 1–3, 9"
+    assert lines_text(list(range(1, 40, 3))).endswith(", …")
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [("messages.3.content.0", (3, 0)), ("messages.12", (12, -1)), ("system.0", None), ("", None)],
+)
+def test_wire_paths_name_places(path: str, place: tuple[int, int] | None) -> None:
+    assert place_of_path(path) == place
+
+
+def test_the_model_is_quiet_and_finds_rows(qtbot: QtBot) -> None:
+    model = AsSentModel()
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
+    conversation = conversation_of(RECORDS)
+    request = hand_made(conversation)
+    model.set_comparison(compare(conversation, request, check_request(request)))
+    number = model.number_of(4, 0)
+    assert model.rows[number].data.change is Change.CLEARED
+    assert "⌫ content replaced by the cleared marker" in model.index(number, 2).data()
+    assert model.rows[model.number_of(3)].data.change is Change.DROPPED
+    assert model.rows[model.number_of_place(1, 1)].data.change is Change.CHANGED
+    assert model.number_of(99) == -1
+    model.set_expanded(model.number_of_place(1), False)
+    assert model.rows[model.number_of(2, 0)].data.is_message or model.number_of(2, 0) == -1
+    model.set_comparison(None)
+    assert model.rowCount() == 0
+
+
+@needs_shared
+@pytest.mark.parametrize("path", corpus_files()[::6], ids=lambda path: path.stem)
+def test_blocks_of_real_sessions_that_are_sent_as_stored_equal_their_records(path: Path) -> None:
+    """Against the request itself: rows and wire blocks correspond one to one; "as stored" means equal JSON."""
+    conversation = build_conversation(transcript_from_bytes(path.read_bytes()))
+    if not conversation.round_count:
+        return
+    for at in (None, conversation.round_count):
+        request = assemble(conversation, "2.1.332", at)
+        comparison = compare(conversation, request, [])
+        messages = [row for row in comparison.rows if row.is_message]
+        assert [len(row.children) for row in messages] == [len(message.content) for message in request.messages]
+        for row, message in zip(messages, request.messages, strict=True):
+            for child, sent, origin in zip(row.children, message.content, message.origins, strict=True):
+                assert child.sent is sent
+                assert (child.change is Change.INJECTED) == (origin is None)
+                if child.change is Change.SAME:
+                    assert child.stored is not None
+                    stored = {k: v for k, v in child.stored.items() if k != "cache_control"}
+                    assert stored == sent
+        assert sum(row.change is Change.DROPPED for row in comparison.rows) == len(request.dropped)
+
+
+# The view -----------------------------------------------------------------------------------------------------
+
+HELD: list[AsSentView] = []
+
+
+@pytest.fixture
+def context(qtbot: QtBot, qapp: Any, tmp_path: Path) -> Iterator[AppContext]:
+    found = AppContext(Settings(tmp_path), Theme(qapp, "light"))
+    yield found
+    found.runner.close()
+    HELD.clear()
+
+
+def view_of(qtbot: QtBot, context: AppContext, session: Session) -> tuple[AsSentView, Document]:
+    document = Document(None, "test")
+    document.set_session(session)
+    view = AsSentView(context, document)
+    HELD.append(view)
+    qtbot.addWidget(view)
+    view.resize(900, 700)
+    view.show()
+    assert context.runner.wait_until_idle()
+    return view, document
+
+
+def test_the_view_shows_the_request_and_says_how_it_was_found(qtbot: QtBot, context: AppContext) -> None:
+    view, _ = view_of(qtbot, context, Session(conversation_of(RECORDS)))
+    assert "Rebuilt by the rules of client" in view.state.text()
+    assert "(profile)" in view.state.text()
+    assert any(row.data.change is Change.DROPPED for row in view.model.rows)
+    assert "dropped" in view.legend.text()
+
+
+def test_the_selection_is_shared_with_the_tree_both_ways(qtbot: QtBot, context: AppContext) -> None:
+    view, document = view_of(qtbot, context, Session(conversation_of(RECORDS)))
+    document.select_record(4)
+    assert view.tree.current_row().data.record == 4
+    view.tree.select_row(view.model.number_of(1, 0))
+    assert document.selection.record == 1
+    assert document.selection.scope is Scope.BLOCK
+    assert "reading" in view.sent.toPlainText()
+    assert "reading" in view.stored.toPlainText()
+
+
+def test_what_is_not_sent_says_so_on_its_side(qtbot: QtBot, context: AppContext) -> None:
+    view, document = view_of(qtbot, context, Session(conversation_of(RECORDS)))
+    document.select_record(3)
+    assert view.tree.current_row().data.change is Change.DROPPED
+    assert "Not sent" in view.sent.toPlainText()
+    assert "t2" in view.stored.toPlainText()
+
+
+def test_a_selected_round_shows_its_request(qtbot: QtBot, context: AppContext) -> None:
+    records = [*RECORDS, assistant("a9", "u3", {"type": "text", "text": "later"}, "m2")]
+    conversation = conversation_of(records)
+    view, document = view_of(qtbot, context, Session(conversation))
+    before = len(view.model.rows)
+    document.select(Selection(Scope.ROUND, conversation, 1, records=range(1, 4), round=1))
+    assert context.runner.wait_until_idle()
+    assert view.at == 1
+    assert len(view.model.rows) < before
+    assert view.model.comparison is not None
+    assert view.model.comparison.request.at == 1
+
+
+def test_another_client_rebuilds_the_request(qtbot: QtBot, context: AppContext) -> None:
+    view, document = view_of(qtbot, context, Session(conversation_of(RECORDS)))
+    document.diagnosis.set_client("1.0.128")
+    assert context.runner.wait_until_idle()
+    assert view.model.comparison is not None
+    assert view.model.comparison.request.client == "1.0.128"
+    assert view.client.currentData() == "1.0.128"
+
+
+def test_the_unmended_request_shows_what_the_api_would_refuse(qtbot: QtBot, context: AppContext) -> None:
+    view, _ = view_of(qtbot, context, Session(conversation_of(RECORDS)))
+    view.which.setCurrentIndex(2)
+    assert context.runner.wait_until_idle()
+    assert "before any client mends it" in view.state.text()
+    assert "✖ breaks" in view.state.text()
+    broken = next(number for number, row in enumerate(view.model.rows) if row.data.violations)
+    view.tree.select_row(broken)
+    assert "R01" in view.sent.toPlainText()
+    assert "✖ R01" in view.model.index(broken, 2).data()
+
+
+def test_keys_open_and_close_messages(qtbot: QtBot, context: AppContext) -> None:
+    view, _ = view_of(qtbot, context, Session(conversation_of(RECORDS)))
+    number = view.model.number_of_place(1)
+    view.tree.select_row(number)
+    rows = len(view.model.rows)
+    qtbot.keyClick(view.tree, Qt.Key.Key_Left)
+    assert len(view.model.rows) < rows
+    qtbot.keyClick(view.tree, Qt.Key.Key_Return)
+    assert len(view.model.rows) == rows
+
+
+@needs_shared
+@pytest.mark.parametrize("folder", case_folders(), ids=lambda folder: folder.name)
+def test_every_shared_case_is_shown(qtbot: QtBot, context: AppContext, folder: Path) -> None:
+    view, _ = view_of(qtbot, context, open_session(next(folder.glob("input.*"))))
+    for mode in (0, 2):
+        view.which.setCurrentIndex(mode)
+        assert context.runner.wait_until_idle()
+        assert "cannot be rebuilt" not in view.state.text()
+        for number in range(len(view.model.rows)):
+            view.tree.select_row(number)
