@@ -1,20 +1,28 @@
-"""What every record rule is handed: the conversation, the client, and the request that the file stands for."""
+"""What the record rules and the fixers are handed: the conversation, the client, and the request it stands for."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from compaction.conversation import Conversation
-from compaction.diagnosis.view import RequestView
-from compaction.request.profiles import version_key
-from compaction.transcript import Flag, RecordKind, Transcript
+from compaction.diagnosis.model import Place
+from compaction.diagnosis.stored import Stored, stored_request
+from compaction.diagnosis.view import PLAIN_API, RequestView
+from compaction.request import default_client
+from compaction.request.profiles import ResumeProfile, generation_for, version_key
+from compaction.transcript import BlockType, Flag, RecordKind, Transcript, key_of
 
 COLLECTS_SIBLINGS_FROM = (2, 1, 80)
 """The first client version that collects parallel results by tool id on resume (changelog 2.1.80)."""
+WRITES_SOURCE_UUID_FROM = (2, 1, 1)
+"""The first client version that writes `sourceToolAssistantUUID` beside a result (transcript-format.md §3)."""
+
+Block = tuple[int, int]
+"""(record, block): 0-based record and position in its content."""
 
 
 @dataclass(frozen=True)
@@ -24,16 +32,32 @@ class Case:
     Attributes:
         conversation: the main conversation.
         client: version of the client profile.
-        view: the request as stored, without any client's mending.
+        stored: the request as stored, without any client's mending.
+        reserved: tool ids given out in this round.
     """
 
     conversation: Conversation
     client: str
-    view: RequestView
+    stored: Stored
+    reserved: set[str] = field(default_factory=set, compare=False)
 
     @property
     def transcript(self) -> Transcript:
         return self.conversation.transcript
+
+    @property
+    def is_document(self) -> bool:
+        """A Messages-API document instead of a session file."""
+        return self.transcript.format_name == PLAIN_API
+
+    @cached_property
+    def view(self) -> RequestView:
+        return RequestView(self.stored.request)
+
+    @cached_property
+    def profile(self) -> ResumeProfile:
+        """The client's generation."""
+        return generation_for(self.client)
 
     @property
     def collects_siblings(self) -> bool:
@@ -41,9 +65,20 @@ class Case:
         return version_key(self.client) >= COLLECTS_SIBLINGS_FROM
 
     @cached_property
+    def writes_source_uuid(self) -> bool:
+        """Whether the clients that wrote this file put `sourceToolAssistantUUID` beside results."""
+        return version_key(default_client(self.conversation)) >= WRITES_SOURCE_UUID_FROM
+
+    @cached_property
     def chain(self) -> list[int]:
-        """The records from the root to the leaf by parents."""
-        return self.conversation.chain()
+        """The records from the root to the client's leaf by parents."""
+        leaf = self.stored.leaf
+        return self.conversation.chain(leaf) if leaf >= 0 else []
+
+    @cached_property
+    def chain_position(self) -> dict[int, int]:
+        """Place on the chain by record."""
+        return {record: position for position, record in enumerate(self.chain)}
 
     @cached_property
     def window_start(self) -> int:
@@ -54,8 +89,35 @@ class Case:
     def speaks(self) -> npt.NDArray[np.bool_]:
         """Main-thread user and assistant records."""
         kind = self.transcript.kind
-        found: npt.NDArray[np.bool_] = (kind == RecordKind.USER) | (kind == RecordKind.ASSISTANT)
-        return found & self.conversation.main
+        speaking = np.isin(kind, (RecordKind.USER, RecordKind.ASSISTANT))
+        found: npt.NDArray[np.bool_] = np.logical_and(speaking, self.conversation.main)
+        return found
+
+    @cached_property
+    def place_of(self) -> dict[Block, Place]:
+        """Where each block of a record stands in the request."""
+        return {
+            (origin.record, origin.block): (number, position)
+            for number, message in enumerate(self.stored.request.messages)
+            for position, origin in enumerate(message.origins)
+            if origin is not None
+        }
+
+    def origin_of(self, place: Place) -> Block | None:
+        """The record and block at a place of the request, None when no record holds it."""
+        message, block = place
+        if block < 0:
+            return None
+        origin = self.stored.request.messages[message].origins[block]
+        return None if origin is None or origin.block < 0 else (origin.record, origin.block)
+
+    def record_of(self, place: Place) -> int | None:
+        """The record of a place; of a message as a whole the record that it was built from last."""
+        origin = self.origin_of(place)
+        if origin is not None:
+            return origin[0]
+        record = self.stored.message_records[place[0]]
+        return record if record >= 0 else None
 
     def is_boundary(self, record: int) -> bool:
         """Whether the record is a compact boundary."""
@@ -64,3 +126,40 @@ class Case:
     def line(self, record: int) -> int:
         """1-based line of a record."""
         return int(self.transcript.line[record])
+
+    # --- tool ids ---------------------------------------------------------------------------------------------------
+
+    def blocks_with_key(self, key: int) -> list[int]:
+        """Rows of the block table with this tool id, by file position; sidechains left out."""
+        t = self.transcript
+        rows = np.flatnonzero(t.block_key == np.uint64(key))
+        return [int(b) for b in rows if self.conversation.thread[t.block_record[b]] == 0]
+
+    def places_with_id(self, identity: str) -> list[Block]:
+        """(record, block) of every call and result with this tool id."""
+        t = self.transcript
+        return [(int(t.block_record[b]), int(t.block_position[b])) for b in self.blocks_with_key(key_of(identity))]
+
+    def tool_of(self, identity: str) -> str:
+        """The name of the tool that the call with this id used, "" when the call is nowhere in the file."""
+        t = self.transcript
+        rows = self.blocks_with_key(key_of(identity)) if identity else []
+        return next((t.block_tool(b) for b in rows if t.block_type[b] == BlockType.TOOL_USE), "")
+
+    def free_id(self, base: str, number: int) -> str:
+        """A tool id that nothing in the file has: `base` itself (`number` 0), or `base_2`, `base_3` …"""
+        name = base if number == 0 else f"{base}_{number}"
+        while name in self.reserved or self.blocks_with_key(key_of(name)):
+            number = max(2, number + 1)
+            name = f"{base}_{number}"
+        self.reserved.add(name)
+        return name
+
+
+def open_case(conversation: Conversation, client: str) -> Case:
+    """The case of a conversation for a client version.
+
+    Raises:
+        UsageError: `client` is no version.
+    """
+    return Case(conversation, client, stored_request(conversation, client))

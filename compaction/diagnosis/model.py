@@ -74,6 +74,7 @@ class Finding:
         lines: 1-based line numbers, ascending.
         ids: tool ids.
         records: 0-based record indices, in the order of `lines`.
+        blocks: (record, block) of every block it is about, in the order of the violation's places.
         path: the field inside the record (`message.content[0].content`), "" for the record as a whole.
         repairs: best first.
         why: how it came about when the file shows it, one sentence; else "".
@@ -90,6 +91,7 @@ class Finding:
     lines: tuple[int, ...] = ()
     ids: tuple[str, ...] = ()
     records: tuple[int, ...] = ()
+    blocks: tuple[tuple[int, int], ...] = ()
     path: str = ""
     repairs: tuple[Repair, ...] = ()
     why: str = ""

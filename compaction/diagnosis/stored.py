@@ -6,7 +6,7 @@ merging without the mending, which the client profile's flags switch off.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from compaction.conversation import Conversation
@@ -24,7 +24,20 @@ from compaction.transcript import Transcript
 _OUTSIDE_PARAMS = ("model", "system", "tools", "thinking", "messages")
 
 
-def stored_request(conversation: Conversation, client: str) -> WireRequest:
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The request as stored.
+
+    `leaf` is the record that the conversation continues from (-1: none); `message_records` has, for each message, the
+    record that it was built from last (-1: none).
+    """
+
+    request: WireRequest
+    leaf: int
+    message_records: tuple[int, ...]
+
+
+def stored_request(conversation: Conversation, client: str) -> Stored:
     """The next request as the records hold it: chain, siblings, boundary and merging as clients have them, no mending.
 
     A Messages-API document is its own request, `cache_control` included.
@@ -47,7 +60,8 @@ def stored_request(conversation: Conversation, client: str) -> WireRequest:
         for draft in drafts
     ]
     models = [draft.model for draft in drafts if draft.role == "assistant" and draft.model != "<synthetic>"]
-    return WireRequest(client=client, at=None, messages=messages, model=models[-1] if models else "")
+    request = WireRequest(client=client, at=None, messages=messages, model=models[-1] if models else "")
+    return Stored(request, rows.content[leaf] if leaf >= 0 else -1, tuple(draft.last for draft in drafts))
 
 
 def without_mending(profile: ResumeProfile) -> ResumeProfile:
@@ -82,7 +96,7 @@ def without_mending(profile: ResumeProfile) -> ResumeProfile:
     )
 
 
-def _document_request(t: Transcript) -> WireRequest:
+def _document_request(t: Transcript) -> Stored:
     document = t.document
     messages = []
     for record in range(len(t)):
@@ -92,7 +106,7 @@ def _document_request(t: Transcript) -> WireRequest:
         messages.append(
             WireMessage(role if isinstance(role, str) else "", [p.block for p in parts], [p.origin for p in parts])
         )
-    return WireRequest(
+    request = WireRequest(
         client=PLAIN_API,
         at=None,
         messages=messages,
@@ -102,6 +116,7 @@ def _document_request(t: Transcript) -> WireRequest:
         thinking=document["thinking"] if isinstance(document.get("thinking"), dict) else None,
         params={key: value for key, value in document.items() if key not in _OUTSIDE_PARAMS},
     )
+    return Stored(request, len(t) - 1, tuple(range(len(t))))
 
 
 def _blocks(value: Any) -> list[dict[str, Any]] | None:

@@ -7,7 +7,10 @@ import json
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
+
+import numpy as np
 
 from compaction.diagnosis.case import Case
 from compaction.diagnosis.repair.draft import Draft, Slot
@@ -76,6 +79,8 @@ class Editor:
         self._raw: dict[int, list[Callable[[bytes], bytes]]] = {}
         self._inserted: list[tuple[int, bytes, str, str]] = []
         self._notes: dict[int, list[tuple[str, str]]] = {}
+        self._tails: dict[int, str] = {}
+        self._moved: set[int] = set()
         self._finding = ""
         self._reason = ""
         self.touched = False
@@ -159,6 +164,54 @@ class Editor:
         self.touched = True
         self._inserted.append((after, encode_value(payload), self._finding, self._reason))
 
+    # --- the chain --------------------------------------------------------------------------------------------------
+
+    def tail_behind(self, anchor: int) -> str:
+        """The uuid that the next record behind `anchor` hangs on: what was put there last, or `anchor` itself."""
+        return self._tails.get(anchor) or self.t.uuid(anchor)
+
+    def _successor(self, record: int, besides: int = -1) -> int | None:
+        """The record that follows on the chain, `besides` left out; None at the leaf."""
+        chain, position = self.case.chain, self.case.chain_position.get(record)
+        if position is None:
+            return None
+        following = [r for r in chain[position + 1 : position + 3] if r != besides]
+        return following[0] if following else None
+
+    def insert_behind_in_chain(self, anchor: int, payload: Json) -> None:
+        """A new record (with its uuid and parent) between `anchor` and what follows it on the chain."""
+        successor = self._successor(anchor)
+        if successor is None and "timestamp" in payload:
+            # It becomes the leaf: clients that take the newest record must find it newer than its parent.
+            payload = {**payload, "timestamp": _a_moment_later(payload["timestamp"])}
+        self.insert_record(anchor, payload)
+        self._tails[anchor] = payload["uuid"]
+        if successor is not None:
+            self.set_parent(successor, payload["uuid"])
+
+    def move_in_chain(self, record: int, anchor: int) -> None:
+        """Hang an existing record behind `anchor` and close the gap it leaves; what followed `anchor` follows it."""
+        uuid = self.t.uuid(record)
+        after = self._successor(record)
+        if after is not None:
+            self.set_parent(after, self.parent_of(record))
+        successor = self._successor(anchor, besides=record)
+        self.set_parent(record, self.tail_behind(anchor))
+        self._tails[anchor] = uuid
+        if successor is not None:
+            self.set_parent(successor, uuid)
+        if record == self.case.chain[-1] and successor is not None:
+            self._move_line(record, anchor)
+
+    def _move_line(self, record: int, anchor: int) -> None:
+        """The record is the leaf no longer: neither its line nor its time may make a client take it for the leaf."""
+        payload = self.copy_of(record)
+        payload["parentUuid"] = self.parent_of(record)
+        if "timestamp" in payload:
+            payload["timestamp"] = self.t.payload(anchor).get("timestamp", payload["timestamp"])
+        self._moved.add(record)
+        self.insert_record(anchor, payload)
+
     def set_document_member(self, name: str, value: Any) -> None:
         """A member beside the messages of an API document becomes `value` (None: goes)."""
         self.touched = True
@@ -203,7 +256,7 @@ class Editor:
         self._relink_around_removed()
         for record in self._changed_records():
             self._note(self.slots[record], record)
-            if record in self._removed:
+            if record in self._removed or record in self._moved:
                 self._remove(self.slots[record])
             else:
                 self._rewrite(record)
@@ -236,11 +289,18 @@ class Editor:
         if self.is_document or not self._removed:
             return
         for record in list(self._removed):
+            if self._stands_twice(record):
+                continue
             for child in self.conversation.children(record):
                 if child not in self._removed and child not in self._parents:
                     self.begin(*self._notes[record][0])
                     self.set_parent(child, self._standing_parent(record))
         self._move_leaf_mark()
+
+    def _stands_twice(self, record: int) -> bool:
+        """Whether another record with the same uuid stays: its children still find it."""
+        twins = np.flatnonzero(self.t.uuid_key == self.t.uuid_key[record])
+        return any(int(twin) not in self._removed for twin in twins)
 
     def _standing_parent(self, record: int) -> str | None:
         """The nearest ancestor of a removed record that stays."""
@@ -311,7 +371,9 @@ class Editor:
         own = changes.replaced.get(0, {"type": "text", "text": read_value(data, path)})
         blocks = [*changes.before.get(0, []), *([own] if own is not None else []), *changes.before.get(1, [])]
         for _, inner, value in changes.inner:
-            blocks = [{**block, inner[0]: value} if block is own and len(inner) == 1 else block for block in blocks]
+            blocks = [
+                {**block, str(inner[0]): value} if block is own and len(inner) == 1 else block for block in blocks
+            ]
         if len(blocks) == 1 and blocks[0].get("type") == "text":
             return replace_value(data, path, blocks[0].get("text", ""))
         return replace_value(data, path, blocks)
@@ -333,3 +395,14 @@ def _reordered(data: bytes, path: Path, order: list[int]) -> bytes:
 def as_text(value: Any) -> str:
     """A tool input or result content as one line of text for a text block that takes its place."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _a_moment_later(timestamp: Any) -> Any:
+    """An ISO time one millisecond later, in the same form; anything else as it is."""
+    if not isinstance(timestamp, str):
+        return timestamp
+    try:
+        moment = datetime.fromisoformat(timestamp.replace("Z", "+00:00")) + timedelta(milliseconds=1)
+    except ValueError:
+        return timestamp
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

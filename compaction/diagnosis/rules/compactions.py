@@ -21,9 +21,9 @@ from compaction.transcript import BlockType, Flag, RecordKind, key_of
 THRASH_COMPACTIONS = 3
 THRASH_TURNS = 3
 """The client's own breaker (2.1.89): three compactions in a row, each refilled in fewer than three round trips."""
-BELOW_SHARE = 0.97
+BELOW_SHARE = 0.9
 """An automatic compaction counts as early when it fired below this share of the threshold: the recorded figure holds
-an estimate of what was added last, which is off by a few per cent (transcript-format.md §7)."""
+an estimate of what was added last, which is off by some per cent (transcript-format.md §7)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ _TEXTS = {
     "byte_order_mark": "a byte order mark before the first record",
     "nested_too_deeply": "a value nested more deeply than readers go",
 }
+CODES = tuple(_TEXTS)
 _CAUSES = {
     "nul_padding": "The file system had reserved the block when the machine or the program went down.",
     "spliced_record": "Two processes wrote to the file at the same time.",

@@ -1,0 +1,114 @@
+"""The doctor: every rule on the request as stored and on the records, as findings with places, causes and repairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from compaction.conversation import Conversation, Session
+from compaction.diagnosis.case import Case, open_case
+from compaction.diagnosis.explain import clients_with, explained
+from compaction.diagnosis.model import Finding, Report, Violation
+from compaction.diagnosis.records import RECORD_RULES
+from compaction.diagnosis.repair.registry import repairs_for
+from compaction.diagnosis.requests import REQUEST_RULES
+from compaction.progress import Progress
+from compaction.request import default_client
+
+_ESTIMATED = ("R36", "R37")
+"""Rules on a rough estimate: a session has recorded usage, which the context view shows; a document has none."""
+_RANK = {"error": 0, "warning": 1, "info": 2}
+
+
+def diagnose(session: Session | Conversation, client: str = "", progress: Progress | None = None) -> Report:
+    """Everything that is wrong with a session, for one client version (default: the newest recorded in the file).
+
+    Raises:
+        UsageError: `client` is no version.
+        Cancelled: through `progress`.
+    """
+    conversation = session.conversation if isinstance(session, Session) else session
+    client = client or default_client(conversation)
+    return Report(client, findings_of(open_case(conversation, client), progress))
+
+
+def findings_of(case: Case, progress: Progress | None = None) -> tuple[Finding, ...]:
+    """The findings of an opened case: errors first, then by line, then by place in the request."""
+    found = [*_of_records(case, progress), *_of_request(case, progress)]
+    ordered = sorted(found, key=lambda f: (_RANK[f.severity], f.lines[:1] or (0,), f.code))
+    return tuple(f if f.repairs else replace(f, repairs=repairs_for(case, f)) for f in ordered)
+
+
+def _of_records(case: Case, progress: Progress | None) -> Iterator[Finding]:
+    if case.is_document:
+        return
+    for rule in RECORD_RULES:
+        if progress is not None:
+            progress.check()
+            progress.text = rule.title
+        yield from rule.check(case)
+
+
+def _of_request(case: Case, progress: Progress | None) -> Iterator[Finding]:
+    for rule in REQUEST_RULES:
+        if progress is not None:
+            progress.check()
+            progress.text = rule.title
+        for violation in rule.check(case.view):
+            if _matters(case, violation):
+                yield finding_of(case, violation)
+
+
+def _matters(case: Case, violation: Violation) -> bool:
+    """Whether a violation of the stored request is one for this client."""
+    if case.is_document:
+        return True
+    if violation.rule == "R04":
+        return not case.profile.results_first  # the client puts results first when it merges user records
+    return violation.rule not in ("R17", *_ESTIMATED)  # merging neighbours is the client's everyday work
+
+
+def finding_of(case: Case, violation: Violation) -> Finding:
+    """A violation of the request as a finding on the records."""
+    blocks = tuple(b for place in violation.places if (b := case.origin_of(place)) is not None)
+    records = sorted({r for place in violation.places if (r := case.record_of(place)) is not None})
+    if violation.rule in ("R01", "R03", "R04"):
+        records = _records_of_calls(case, violation) or records
+    why, facts = explained(case, violation)
+    return Finding(
+        code=violation.code,
+        rule=violation.rule,
+        severity=violation.severity,
+        message=violation.message,
+        api_error=violation.api_error,
+        wire=violation.path,
+        lines=tuple(dict.fromkeys(case.line(r) for r in records)),
+        ids=violation.ids,
+        records=tuple(records),
+        blocks=blocks,
+        path=_record_path(case, violation, blocks),
+        why=why,
+        clients={} if case.is_document else clients_with(violation.code),
+        details={**violation.details, **facts},
+    )
+
+
+def _records_of_calls(case: Case, violation: Violation) -> list[int]:
+    """The records of the calls among a violation's places: the lines that the API's sentence is about."""
+    messages = case.view.request.messages
+    calls = [p for p in violation.places if p[1] >= 0 and messages[p[0]].content[p[1]].get("type") == "tool_use"]
+    return sorted({r for place in calls if (r := case.record_of(place)) is not None})
+
+
+def _record_path(case: Case, violation: Violation, blocks: tuple[tuple[int, int], ...]) -> str:
+    """The field inside the record when the violation is about one block, else ""."""
+    if len(blocks) != 1:
+        return ""
+    record, block = blocks[0]
+    parts = [*case.transcript.format.message_path, "content"]
+    path = ".".join(parts)
+    field = violation.details.get("field")
+    inner = list(field) if isinstance(field, list) else []
+    if isinstance(case.transcript.message(record).get("content"), str):
+        return path
+    return f"{path}[{block}]" + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in inner)

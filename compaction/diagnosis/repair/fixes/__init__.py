@@ -1,0 +1,1 @@
+"""The ways to mend each kind of finding, one module per family."""
