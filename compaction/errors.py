@@ -19,6 +19,10 @@ class CompactoscopeError(Exception):
     file: str = ""
     line: int | None = None
 
+    def facts(self) -> list[tuple[str, str]]:
+        """Names and values that a person needs to decide what to do next; shown below the message."""
+        return []
+
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}: " if self.file and self.line else f"{self.file}: " if self.file else ""
         return f"{place}{self.cause}" + (f" ({self.hint})" if self.hint else "")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from compaction.accounting import context_summary
 from compaction.cli.output import print_json, print_line, print_table
 from compaction.conversation import Conversation, Session, open_session
 from compaction.transcript import BlockType, Flag, RecordKind
@@ -16,12 +17,13 @@ HELP = "what is in a session: records, rounds, tool pairs, chain, compactions, d
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `compactoscope inspect`."""
     parser.add_argument("file", help="a session transcript or a Messages-API request; - for standard input")
+    parser.add_argument("--client", default="", metavar="VERSION", help="client profile (default: the newest recorded)")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print what the file holds; exit code 0 however odd the content is."""
-    document = inspection(open_session(args.file))
+    document = inspection(open_session(args.file), args.client)
     if args.json:
         print_json(document)
     else:
@@ -29,8 +31,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def inspection(session: Session) -> dict[str, Any]:
-    """Everything `inspect --json` says, with the keys of cli.md."""
+def inspection(session: Session, client: str = "") -> dict[str, Any]:
+    """Everything `inspect --json` says, with the keys of cli.md; `client` "" is the newest version in the file."""
     c = session.conversation
     t = c.transcript
     return {
@@ -72,6 +74,7 @@ def inspection(session: Session) -> dict[str, Any]:
             }
             for x in c.compactions
         ],
+        "context": context_summary(c, client),
     }
 
 
@@ -163,6 +166,9 @@ def _print(document: dict[str, Any]) -> None:
             ("subagents", len(document["subagents"])),
         ]
     )
+    print_line()
+    context = document["context"]
+    print_table([(key.replace("_", " "), value) for key, value in context.items()], ("context", ""))
     print_line()
     print_table(list(document["record_types"].items()), ("record type", "records"))
     for title, key in (("Compactions", "compactions"), ("Damaged lines", "damaged_lines")):

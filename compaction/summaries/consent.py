@@ -57,6 +57,20 @@ class ConsentNeeded(CompactoscopeError):
         )
         self.outgoing = outgoing
 
+    def facts(self) -> list[tuple[str, str]]:
+        """What would be sent, where to, and what it should cost."""
+        out = self.outgoing
+        return [
+            ("what for", out.purpose),
+            ("host", out.host),
+            ("model", out.model),
+            ("request", f"{out.messages:,} messages, {out.body_bytes:,} bytes"),
+            ("tokens in", _figure(out.input_tokens, "{:,.0f}")),
+            ("cost, cache cold", _figure(out.cost_usd, "${:,.4f}")),
+            ("cost, cache warm", _figure(out.cost_warm_usd, "${:,.4f}")),
+            ("key from", out.key_from),
+        ]
+
 
 def request_for(task: SummaryTask, options: RequestOptions, prompt: str = "", *, share: bool = True) -> SummaryRequest:
     """The first request of a summary run for `task`; `prompt` "" is the standard one of its kind."""
@@ -95,6 +109,10 @@ def outgoing_for(
         key_from=credential_source().label,
         request=request,
     )
+
+
+def _figure(figure: Figure, form: str) -> str:
+    return "unknown" if figure.value is None else f"{form.format(figure.value)} ({figure.method})"
 
 
 def _prompt_tokens(task: SummaryTask, request: SummaryRequest) -> int:

@@ -151,7 +151,7 @@ def summarise_conversation(
 def _call(
     client: anthropic.Anthropic, request: SummaryRequest, state: _State, progress: Progress, listener: Listener
 ) -> str:
-    """One streamed call (beta endpoint: only its usage has `iterations`); the whole text of its answer once it is known to be usable."""
+    """One streamed call (beta endpoint: only its usage has `iterations`): the text of an answer that is usable."""
 
     def stream(events: _Events) -> Any:
         with client.beta.messages.stream(**request.body) as opened:
