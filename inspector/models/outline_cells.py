@@ -197,7 +197,8 @@ def _message(structure: OutlineStructure, record: int) -> RowCells:
     if blocks:
         _set_tokens(cells, structure, int(structure.head_tokens[head]), int(conversation.epoch_of[record]))
     cells.pairs = tuple(_pair(structure, b) for b in blocks if structure.pair_number[b])
-    marks = [mark for member in members for mark in record_marks(structure, member)]
+    marks = _finding_marks(structure, members)
+    marks += [mark for member in members for mark in record_marks(structure, member)]
     marks += [mark for block in blocks[:64] for mark in block_marks(structure, block)]
     if kind in (RecordKind.PROGRESS, RecordKind.SESSION_STATE, RecordKind.QUEUE, RecordKind.FILE_HISTORY):
         cells.role = "muted"
@@ -364,8 +365,24 @@ def block_marks(structure: OutlineStructure, block: int) -> list[Mark]:
 
 
 def _problem_marks(structure: OutlineStructure, first: int, end: int) -> list[Mark]:
+    found = structure.findings_between(first, end)
+    marks = [Mark("⚕", _findings(found), "warning")] if found else []
     count = structure.problems_between(first, end)
-    return [Mark("▲", f"{count:,} to look at", "warning")] if count else []
+    return [*marks, Mark("▲", f"{count:,} to look at", "warning")] if count else marks
+
+
+def _finding_marks(structure: OutlineStructure, records: list[int]) -> list[Mark]:
+    """The doctor's findings about the records of a row, in the colour of the worst."""
+    found = [structure.findings[record] for record in records if record in structure.findings]
+    if not found:
+        return []
+    severities = {severity for _, severity in found}
+    role: Role = "error" if "error" in severities else "warning" if "warning" in severities else "muted"
+    return [Mark("⚕", _findings(sum(count for count, _ in found)), role)]
+
+
+def _findings(count: int) -> str:
+    return "1 finding" if count == 1 else f"{count:,} findings"
 
 
 def _set_marks(cells: RowCells, marks: Iterable[Mark]) -> None:

@@ -7,6 +7,7 @@ inline sidechains (thread > 0) are shown under the call that started them, not i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -67,6 +68,8 @@ class OutlineStructure:
         self.conversation = conversation
         t = conversation.transcript
         self.count = len(t)
+        self.findings: dict[int, tuple[int, str]] = {}
+        self._finding_heads: Ints = np.zeros(0, np.int64)
         self._build_groups()
         self._build_heads()
         self._build_tokens()
@@ -234,6 +237,17 @@ class OutlineStructure:
     def problems_between(self, first_head: int, end_head: int) -> int:
         """Message rows with a problem in a range of heads."""
         return int(self._problems_before[end_head] - self._problems_before[first_head])
+
+    def set_findings(self, findings: Mapping[int, tuple[int, str]]) -> None:
+        """Take the doctor's counts: record → how many findings are about it and the worst severity."""
+        self.findings = {record: found for record, found in findings.items() if record < self.count}
+        heads = [int(self.head_of[record]) for record, found in self.findings.items() for _ in range(found[0])]
+        self._finding_heads = np.sort(np.array(heads, np.int64))
+
+    def findings_between(self, first_head: int, end_head: int) -> int:
+        """How many findings are about records in a range of heads (one about two records counts for each)."""
+        first, end = np.searchsorted(self._finding_heads, [first_head, end_head])
+        return int(end - first)
 
     def visible_heads(self, shown: Shown, forced: set[int] | frozenset[int] = frozenset()) -> Mask:
         """Per head, whether its row passes the switches and the filter; `forced` records always do."""

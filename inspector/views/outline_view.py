@@ -81,6 +81,7 @@ class OutlineView(QWidget):
         document.reloaded.connect(self._on_reloaded)
         document.selection_changed.connect(self._on_selection)
         document.show_settings_changed.connect(self._apply_shown)
+        document.diagnosis.changed.connect(self._show_findings)
         context.theme.changed.connect(self.table.viewport().update)
         self._on_reloaded()
 
@@ -126,6 +127,7 @@ class OutlineView(QWidget):
         self.model.subagent_wanted.connect(self._on_subagent_wanted)
         self._history, self._history_at = [], -1
         self.table.set_outline(self.model)
+        self._show_findings()
         if old is not None:
             old.deleteLater()
         for number, file in enumerate(session.subagents, 1):
@@ -141,6 +143,16 @@ class OutlineView(QWidget):
             self.table.select_row(row, center=place is None)
         if self._query:
             self.search(self._query)
+
+    def _show_findings(self) -> None:
+        """Mark the records that the doctor has findings about."""
+        structure, diagnosis = self.structure, self.document.diagnosis
+        if self.model is None or structure is None or structure.conversation is not self.document.conversation:
+            return
+        found = {r: (len(diagnosis.of_record(r)), diagnosis.worst_of_record(r)) for r in diagnosis.records}
+        if found != structure.findings:
+            structure.set_findings(found)
+            self.model.forget_texts()
 
     def _open_agents(self) -> set[str]:
         if self.model is None:
