@@ -122,13 +122,6 @@ def cost_state(responses: Responses, prices: PriceSet) -> CostState:
     usd = np.zeros(responses.count)
     np.add.at(usd, responses.charges["response"], priced.usd.sum(axis=1) + priced.web_usd)
     times = responses.time[responses.time > 0]
-    api_time = Figure(
-        float(api.sum()), Method.ESTIMATED, source="time between the records of a request and its response"
-    )
-    if responses.count and not (responses.rows["asked"] > 0).any():
-        api_time = UNKNOWN
-    if latest:
-        api_time = Figure(sum(t.api_ms for t in latest), Method.RECORDED, source="cost-state records")
     return CostState(
         prices=prices,
         responses=responses.count,
@@ -137,7 +130,7 @@ def cost_state(responses: Responses, prices: PriceSet) -> CostState:
         models={model.model: model for model in ordered},
         usd_by_response=usd,
         unrecorded=missing,
-        api_time=api_time,
+        api_time=_api_time(responses, api, latest),
         duration=_duration(responses, times),
         start_ms=int(times.min()) if len(times) else 0,
         client_usd=sum(t.usd for t in latest) if latest else None,
@@ -168,6 +161,19 @@ def _api_milliseconds(responses: Responses) -> npt.NDArray[np.float64]:
     asked = responses.rows["asked"][first] if responses.count else np.zeros(0, np.int64)
     spent = np.where(asked > 0, responses.finish - asked, 0)
     return np.clip(spent, 0, _LONGEST_REQUEST).astype(np.float64)
+
+
+def _api_time(responses: Responses, api: npt.NDArray[np.float64], latest: list[ClientTotals]) -> Figure:
+    """The client's own figure for sessions that have one; timestamps for the others, where all records were read."""
+    rows = responses.rows[responses.best]
+    told = np.isin(rows["session"], [responses.names.sessions.number(t.session) for t in latest])
+    recorded = sum(t.api_ms for t in latest)
+    if told.all() and latest:
+        return Figure(recorded, Method.RECORDED, source="cost-state records")
+    if not (responses.rows["asked"] > 0).any():
+        return UNKNOWN
+    source = "time between the record before a response and its last one"
+    return Figure(recorded + float(api[~told].sum()), Method.ESTIMATED, source=source)
 
 
 def _by_model(responses: Responses, priced: PricedCharges, api: npt.NDArray[np.float64]) -> dict[str, ModelCost]:

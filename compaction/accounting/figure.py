@@ -50,9 +50,13 @@ class Figure:
         """The figure for a tooltip, such as "1,204 tokens (estimated, ± 80)"."""
         if self.value is None:
             return "unknown"
-        value = f"{self.value:,.0f}" if float(self.value).is_integer() else f"{self.value:,.4f}"
-        margin = f", ± {self.error:,.0f}" if self.error is not None else ""
+        value = _digits(self.value)
+        margin = f", ± {_digits(self.error)}" if self.error is not None else ""
         return f"{value}{' ' + unit if unit else ''} ({self.method}{margin})"
 
 
 UNKNOWN = Figure(None, Method.UNKNOWN)
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= 1000 else f"{value:,.4f}"
