@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from compaction.diagnosis.doctor import diagnose
 from compaction.diagnosis.model import Finding, Repair, Report, Violation
+from compaction.diagnosis.repair.plan import RecordChange, RepairPlan, plan_repair
 from compaction.diagnosis.requests import check_request
 
-__all__ = ["Finding", "Repair", "Report", "Violation", "check_request", "diagnose"]
+__all__ = [
+    "Finding",
+    "RecordChange",
+    "Repair",
+    "RepairPlan",
+    "Report",
+    "Violation",
+    "check_request",
+    "diagnose",
+    "plan_repair",
+]

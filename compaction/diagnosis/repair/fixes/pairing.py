@@ -110,7 +110,11 @@ def call_can_return(case: Case, finding: Finding) -> bool:
 
 
 def readopt_call(editor: Editor, finding: Finding) -> None:
-    """A copy of the call under a new uuid, right before its result; no token is counted twice (same message.id)."""
+    """A copy of the call under ids of its own, right before its result.
+
+    Its `message.id` is new, because newer clients collect all records of one response, wherever they are, and would
+    send the call twice; its usage is zero, because those tokens are counted where the original stands (G14).
+    """
     for result in _results(editor, finding):
         place = _call_elsewhere(editor.case, str(editor.block(*result).get("tool_use_id")))
         if place is None:
@@ -118,11 +122,20 @@ def readopt_call(editor: Editor, finding: Finding) -> None:
         record = result[0]
         payload = editor.copy_of(place[0])
         payload["message"]["content"] = [editor.block(*place)]
+        payload["message"] = _without_usage(payload["message"], editor.t.uuid(record))
+        payload.pop("requestId", None)
         payload["uuid"] = editor.new_uuid(editor.t.uuid(place[0]), editor.t.uuid(record), "call")
         payload["parentUuid"] = editor.parent_of(record)
         payload["sessionId"] = editor.t.session(record) or payload.get("sessionId")
         editor.insert_record(record - 1, payload)
         editor.set_parent(record, payload["uuid"])
+
+
+def _without_usage(message: Json, result_uuid: str) -> Json:
+    copied = {**message, "id": f"{message.get('id') or 'msg'}_{key_of(result_uuid):016x}"}
+    if isinstance(copied.get("usage"), dict):
+        copied["usage"] = {k: 0 for k, v in copied["usage"].items() if isinstance(v, int) and not isinstance(v, bool)}
+    return copied
 
 
 def result_to_text(editor: Editor, finding: Finding) -> None:

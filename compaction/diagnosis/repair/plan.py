@@ -1,0 +1,327 @@
+"""The repair: rounds of changes until no error is left, every record's change with its reason, proven by the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from compaction.conversation import Conversation, Session, build_conversation
+from compaction.diagnosis.case import Case, open_case
+from compaction.diagnosis.doctor import findings_of
+from compaction.diagnosis.model import Finding, Repair
+from compaction.diagnosis.repair.binding import bound_thinking
+from compaction.diagnosis.repair.draft import Draft, Slot
+from compaction.diagnosis.repair.editor import Editor
+from compaction.diagnosis.repair.fixes.records import FIXES as RECORD_FIXES
+from compaction.diagnosis.repair.registry import fix_named
+from compaction.errors import UsageError
+from compaction.progress import Progress
+from compaction.request import default_client
+from compaction.transcript import RecordKind, Transcript
+from compaction.transcript.edits import Edit, apply_edits
+from compaction.transcript.patching import has_value, read_value
+
+Action = Literal["replace", "insert", "remove", "leave_out"]
+MAXIMUM_ROUNDS = 24
+"""Rounds of changes before a repair that never becomes stable is given up. Real files need two or three: the second
+sees what the first uncovered (api-rules.md, general fact 5)."""
+
+NO_REPAIR = "none"
+"""The choice that leaves a finding as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordChange:
+    """What became of one record.
+
+    Attributes:
+        record, line: of the original; -1 and the line it will have for a new record.
+        uuid: the record's uuid, "" when it has none.
+        action: replace, insert, remove, or leave_out (damaged bytes that are in no record).
+        before, after: the record's bytes without line ending; None where there is none.
+        finding: the code of the finding that asked for it first.
+        reason: why, one sentence each.
+    """
+
+    record: int
+    line: int
+    uuid: str
+    action: Action
+    before: bytes | None
+    after: bytes | None
+    finding: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A repair that was made: the finding and the way that was taken."""
+
+    finding: Finding
+    repair: str
+
+
+@dataclass(frozen=True, slots=True)
+class RepairPlan:
+    """A repair before it is written: the changes, their proof, and what remains.
+
+    Attributes:
+        original: the transcript it starts from; never changed.
+        client: the client version that the findings are for.
+        edits, keep_damage: what `apply_edits` takes.
+        changes: one entry for each record that changes, by file position.
+        made: the repairs that were made, in order.
+        findings_before, findings_after: judged on the original and on the result.
+        risks: what the repair cannot promise (G13), one sentence each.
+        rounds: rounds of changes until it was stable.
+    """
+
+    original: Transcript
+    client: str
+    edits: tuple[Edit, ...]
+    keep_damage: bool
+    changes: tuple[RecordChange, ...]
+    made: tuple[Chosen, ...]
+    findings_before: tuple[Finding, ...]
+    findings_after: tuple[Finding, ...]
+    risks: tuple[str, ...]
+    rounds: int
+    result: Transcript = field(repr=False)
+
+    @property
+    def changes_anything(self) -> bool:
+        """Whether a file would be written at all."""
+        return bool(self.edits) or not self.keep_damage
+
+    def chunks(self) -> Iterator[bytes]:
+        """The whole new file; untouched records come out byte-identical."""
+        return apply_edits(self.original, self.edits, keep_damage=self.keep_damage)
+
+    def counts(self) -> dict[str, int]:
+        """Records unchanged, changed, added, removed, for the command line."""
+        by_action = {name: sum(c.action == name for c in self.changes) for name in ("replace", "insert", "remove")}
+        return {
+            "unchanged_lines": len(self.original)
+            - by_action["replace"]
+            - by_action["remove"]
+            - sum(c.action == "leave_out" for c in self.changes),
+            "changed_lines": by_action["replace"],
+            "added_lines": by_action["insert"],
+            "removed_lines": by_action["remove"] + sum(c.action == "leave_out" for c in self.changes),
+        }
+
+
+def plan_repair(
+    session: Session | Conversation,
+    client: str = "",
+    choices: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> RepairPlan:
+    """Mend a session as far as its file allows: nothing is written, the plan holds the proof.
+
+    Args:
+        client: the client version to judge for; default the newest recorded in the file.
+        choices: finding (its code, or its key for one of several) → name of a repair, or "none". Findings of severity
+            error get their default repair where nothing is chosen; others only what is chosen.
+
+    Raises:
+        UsageError: a choice names no finding of this session, or no repair of its finding.
+        Cancelled: through `progress`.
+    """
+    conversation = session.conversation if isinstance(session, Session) else session
+    client = client or default_client(conversation)
+    return _Planner(conversation, client, dict(choices or {}), progress or Progress()).run()
+
+
+class _Planner:
+    def __init__(self, conversation: Conversation, client: str, choices: dict[str, str], progress: Progress) -> None:
+        self.client = client
+        self.choices = choices
+        self.progress = progress
+        self.draft = Draft(conversation.transcript)
+        self.first = open_case(conversation, client)
+        self.before = findings_of(self.first, progress)
+        self.made: list[Chosen] = []
+        self.tried: set[tuple[str, tuple[str, ...], tuple[int, ...], str]] = set()
+        self.rounds = 0
+        self._check_choices()
+
+    def run(self) -> RepairPlan:
+        # Lines and links first: they bring back what the signatures of later thinking were made over. What the second
+        # part changes is a change of the prefix.
+        whole, findings = self._until_stable(self.first, self.before, records_only=True)
+        case, findings = self._until_stable(whole, findings)
+        if bound_thinking(whole, case):
+            case, findings = self._without_bound_thinking(whole, case)
+        return self._plan(case, findings)
+
+    def _until_stable(
+        self, case: Case, findings: tuple[Finding, ...], *, records_only: bool = False
+    ) -> tuple[Case, tuple[Finding, ...]]:
+        while self.rounds < MAXIMUM_ROUNDS:
+            self.progress.check()
+            editor = Editor(case, self.draft)
+            for finding in findings:
+                if finding.code in RECORD_FIXES or not records_only:
+                    self._mend(editor, finding)
+            if not editor.touched:
+                break
+            editor.flush()
+            self.rounds += 1
+            case = open_case(build_conversation(self.draft.transcript()), self.client)
+            findings = findings_of(case, self.progress)
+        return case, findings
+
+    def _without_bound_thinking(self, whole: Case, case: Case) -> tuple[Case, tuple[Finding, ...]]:
+        """Drop, turn by turn, the thinking that is bound to a prefix that the repair has changed (api.md 2.4)."""
+        if self.choices.get("thinking_bound_to_prefix") == NO_REPAIR:
+            return case, findings_of(case, self.progress)
+        editor = Editor(case, self.draft)
+        for finding in bound_thinking(whole, case):
+            self._apply(editor, finding, finding.repairs[0])
+        editor.flush()
+        self.rounds += 1
+        case = open_case(build_conversation(self.draft.transcript()), self.client)
+        return self._until_stable(case, findings_of(case, self.progress))
+
+    def _mend(self, editor: Editor, finding: Finding) -> None:
+        repair = self._choice(finding)
+        if repair is not None and repair.changes_file and not _collides(editor, finding):
+            self._apply(editor, finding, repair)
+
+    def _apply(self, editor: Editor, finding: Finding, repair: Repair) -> None:
+        fix = fix_named(finding, repair.name)
+        if fix is None:
+            return
+        editor.begin(finding.code, f"{finding.message} {repair.title}.")
+        fix.apply(editor, finding)
+        self.tried.add(_attempt(finding, repair.name))
+        self.made.append(Chosen(finding, repair.name))
+
+    def _choice(self, finding: Finding) -> Repair | None:
+        """The repair to make: the person's, else the default; one that did not help gives way to the next (G4)."""
+        named = self.choices.get(finding.key, self.choices.get(finding.code))
+        if named == NO_REPAIR:
+            return None
+        if named is not None:
+            chosen = next((r for r in finding.repairs if r.name == named), None)
+            if chosen is not None and _attempt(finding, chosen.name) not in self.tried:
+                return chosen
+        if finding.severity != "error" and not any(r.default for r in finding.repairs):
+            return None
+        started = False
+        for repair in finding.repairs:
+            started = started or repair.default
+            if started and repair.changes_file and _attempt(finding, repair.name) not in self.tried:
+                return repair
+        return None
+
+    def _check_choices(self) -> None:
+        known = {f.key: f for f in self.before} | {f.code: f for f in self.before}
+        for name, repair in self.choices.items():
+            finding = known.get(name)
+            if finding is None:
+                if name == "thinking_bound_to_prefix":
+                    continue
+                raise UsageError(f"there is no finding {name}", f"findings: {', '.join(sorted(known)) or 'none'}")
+            names = [r.name for r in finding.repairs]
+            if repair != NO_REPAIR and repair not in names:
+                raise UsageError(f"{name} has no repair {repair}", f"repairs: {', '.join([*names, NO_REPAIR])}")
+
+    def _plan(self, case: Case, findings: tuple[Finding, ...]) -> RepairPlan:
+        return RepairPlan(
+            original=self.draft.original,
+            client=self.client,
+            edits=tuple(self.draft.edits()),
+            keep_damage=self.draft.keep_damage,
+            changes=tuple(_changes(self.draft)),
+            made=tuple(self.made),
+            findings_before=self.before,
+            findings_after=findings,
+            risks=tuple(_risks(self.made, findings)),
+            rounds=self.rounds,
+            result=case.transcript,
+        )
+
+
+def _attempt(finding: Finding, repair: str) -> tuple[str, tuple[str, ...], tuple[int, ...], str]:
+    places = () if finding.ids else tuple(finding.lines)
+    return (finding.code, finding.ids, places, repair)
+
+
+def _collides(editor: Editor, finding: Finding) -> bool:
+    """Whether another repair of this round takes a block of this finding away: the next round sees what is left."""
+    return bool(finding.blocks) and all(editor.is_gone(*block) for block in finding.blocks)
+
+
+def _changes(draft: Draft) -> Iterator[RecordChange]:
+    original = draft.original
+    line = 0
+    for slot in draft.all_slots():
+        if slot.origin >= 0:
+            line = int(original.line[slot.origin])
+        change = _change(draft, slot, line)
+        if change is not None:
+            yield change
+    if not draft.keep_damage:
+        yield from _left_out(draft)
+    for member in draft.members.values():
+        yield RecordChange(-1, 0, "", "replace", None, None, "document", f"The request's own `{member.name}` changes.")
+
+
+def _change(draft: Draft, slot: Slot, line: int) -> RecordChange | None:
+    finding = slot.findings[0] if slot.findings else ""
+    reason = " ".join(slot.reasons)
+    if slot.origin < 0:
+        if slot.removed or slot.data is None:
+            return None
+        return RecordChange(-1, line, _uuid_in(slot.data), "insert", None, slot.data, finding, reason)
+    before = draft.original.record_bytes(slot.origin)
+    uuid = draft.original.uuid(slot.origin)
+    if slot.removed:
+        return RecordChange(slot.origin, line, uuid, "remove", before, None, finding, reason)
+    if slot.data is not None and slot.data != before:
+        return RecordChange(slot.origin, line, uuid, "replace", before, slot.data, finding, reason)
+    return None
+
+
+def _uuid_in(data: bytes) -> str:
+    return str(read_value(data, ("uuid",))) if has_value(data, ("uuid",)) else ""
+
+
+def _left_out(draft: Draft) -> Iterator[RecordChange]:
+    """Every stretch of bytes that is in no record of the new file (the side report of case 18)."""
+    t = draft.original
+    for damage in t.damage:
+        taken = [(int(t.offset[r]), int(t.offset[r]) + int(t.length[r])) for r in _sound_records(draft, damage.line)]
+        at, end = damage.offset, damage.offset + damage.length
+        for start, stop in [*taken, (end, end)]:
+            piece = t.raw(at, start)
+            if piece.strip(b" \t\r\n"):
+                yield RecordChange(-1, damage.line, "", "leave_out", piece, None, damage.kind, "In no whole record.")
+            at = stop
+
+
+def _sound_records(draft: Draft, line: int) -> list[int]:
+    t = draft.original
+    return [int(r) for r in np.flatnonzero(t.line == line) if t.kind[r] != RecordKind.DAMAGED]
+
+
+def _risks(made: list[Chosen], after: tuple[Finding, ...]) -> Iterator[str]:
+    """What the repair cannot promise (G13)."""
+    names = {chosen.repair for chosen in made}
+    if "insert_result" in names:
+        yield "What the calls with an inserted result really did is not known; the inserted text says so."
+    if names & {"remove_call", "remove_result", "remove_use", "keep_last", "rewind_turn"}:
+        yield "What was removed is no longer in the new file; the original still holds it."
+    if any(name.startswith("bridge") for name in names):
+        yield "A bridged record follows the best candidate; what the lost record between them held is not restored."
+    if "drop_turn_thinking" in names:
+        yield "Thinking was removed from whole turns; send an open tool loop with thinking off."
+    if any(chosen.finding.details.get("unverified") for chosen in made):
+        yield "One of the rules is not verified against the API (R16, R25)."
+    if any(f.severity == "error" for f in after):
+        yield "Errors remain that no edit of the transcript can mend."
