@@ -23,6 +23,8 @@ from tests.generator.sample_texts import (
     BOLD,
     BOTH_HARBOURS,
     GREEN,
+    LE_CONQUET_DAY,
+    LE_CONQUET_NOTE,
     LOG,
     NO_HARBOUR,
     PHASE_HEADER,
@@ -59,6 +61,8 @@ def build() -> SessionBuilder:
     command_line(author)
     print_pages(author)
     wrap_up(author)
+    le_conquet(author)
+    good_bye(author)
     return builder
 
 
@@ -463,13 +467,7 @@ def print_pages(a: Author) -> None:
         ),
         hidden=6_000,
     )
-    # The client died here: the result was written after the restart, its call never was.
-    b.result(
-        b.ids.tool_use(),
-        f"{YELLOW}interrupted{PLAIN}: python -m tides.page Brest 2026 5 was stopped by a restart\n",
-        parent=b.leaf,
-    )
-    b.prompt("Sorry, my laptop went to sleep. Go on, please.")
+    b.prompt("Take your time, and check the marks against the reference.")
     for months in ((1, 2, 3), (4, 5, 6), (7, 8, 9)):
         a.say(
             {1: "I check the ranges against the reference, to be sure that the marks fall on the right days."}.get(
@@ -498,7 +496,7 @@ def print_pages(a: Author) -> None:
 
 
 def wrap_up(a: Author) -> None:
-    """Documentation, a commit, and a last call that nobody answered yet."""
+    """Documentation and a commit, from the summary of the third compaction."""
     b = a.builder
     a.say(
         "The page is done; the README should say so.",
@@ -511,6 +509,76 @@ def wrap_up(a: Author) -> None:
             "git add -A && git commit -q -m 'Monthly pages with springs and neaps' && git log --oneline | head -3", LOG
         ),
     )
+    b.turn_duration(61_900)
+
+
+def le_conquet(a: Author) -> None:
+    """What the newest epoch is about: a harbour without reference; much is read, some of it twice; one orphan."""
+    b = a.builder
+    b.prompt(
+        [
+            {
+                "type": "text",
+                "text": "One more thing. Le Conquet has no reference of its own, only this curve from the harbour "
+                "board. How far may we be off there? It is twenty kilometres from Brest.",
+            },
+            image_block(sample_files.almanac_chart(200, 80)),
+        ]
+    )
+    a.say(
+        "I'll compare the shapes of the two harbours first, then look at what the board shows.",
+        *(a.read(f"data/reference/brest-2026-{month:02}.csv", tokens=CSV_TOKENS) for month in (1, 2, 3)),
+        thinking="The constituents differ by four degrees and four percent. If the shapes agree, the error at Le "
+        "Conquet is about that of Brest plus what the constants themselves are off.",
+        interleave=True,
+    )
+    a.say("", a.grep("Le Conquet"), a.read("tides/predict.py"))
+    a.say(
+        "The turning points are only found to six minutes. A parabola through the three samples is better and costs "
+        "nothing.",
+        a.edit(
+            "tides/predict.py",
+            "            found.append((moment, here))\n",
+            "            bend = before - 2 * here + after\n"
+            "            shift = (before - after) / (2 * bend) if bend else 0.0\n"
+            "            found.append((moment + timedelta(minutes=6 * shift), here - (before - after) * shift / 4))\n",
+        ),
+    )
+    a.say(
+        "",
+        a.bash("python -m pytest -q --color=yes", passing_run(27, "0.69"), about="Run the tests"),
+        a.read("tides/predict.py"),
+    )
+    a.say("", *(a.read(f"data/reference/brest-2026-{month:02}.csv", tokens=CSV_TOKENS) for month in (3, 9)), hidden=900)
+    a.say("", a.failed_edit("tides/page.py", "# Le Conquet: no reference", "# Le Conquet: about 15 cm"))
+    # The client died while a command ran: its result was written after the restart, the call itself never was.
+    b.result(
+        b.ids.tool_use(),
+        f"{YELLOW}interrupted{PLAIN}: python -m tides.page 'Le Conquet' 2026 5 was stopped by a restart\n",
+        parent=b.leaf,
+    )
+    b.prompt("Sorry, my laptop went to sleep. Go on, please.")
+    a.say(
+        "No harm done. The equinox months once more, and the same at Saint-Malo.",
+        *(a.read(f"data/reference/saint-malo-2026-{month:02}.csv", tokens=CSV_TOKENS) for month in (3, 9)),
+        thinking="Largest ranges, largest errors: March and September bound the rest of the year.",
+    )
+    a.say(
+        "",
+        a.bash("python -m tides 'Le Conquet' 2026-03-20", LE_CONQUET_DAY),
+        a.bash("python -m tides Brest 2026-03-20", sample_files.day_output("brest", datetime(2026, 3, 20))),
+        a.read("README.md"),
+    )
+    a.say(
+        "About 15 cm and five minutes: 8 cm as at Brest, and as much again for constants that nobody has checked "
+        "there. The curve on the board agrees within the width of its line. I have said so in the README.",
+        a.edit("README.md", "The constants are in", LE_CONQUET_NOTE + "The constants are in"),
+    )
+
+
+def good_bye(a: Author) -> None:
+    """The linter, and a summary for the person."""
+    b = a.builder
     b.prompt("Perfect. Can you run the linter once, and then we are done?")
     a.say("", a.bash("ruff check --color=always .", f"{GREEN}All checks passed!{PLAIN}\n"), hidden=240)
     a.say(
@@ -518,8 +586,8 @@ def wrap_up(a: Author) -> None:
         "| what | command |\n| --- | --- |\n"
         "| one day | `python -m tides Brest 2026-05-04 --zone Europe/Paris` |\n"
         "| a month to print | `python -m tides.page Brest 2026 5` |\n\n"
-        "Predictions stay within 8 cm of the reference at Brest and Saint-Malo through 2026. Le Conquet has no "
-        "reference, so treat it with care. Fair winds!",
+        "Predictions stay within 8 cm of the reference at Brest and Saint-Malo through 2026. At Le Conquet "
+        "allow 15 cm. Fair winds!",
     )
     b.turn_duration(52_770)
     b.title("Tide tables for three harbours")

@@ -27,6 +27,8 @@ README_USE = """\
     python -m tides.page Brest 2026 5                       # a month to print; S springs, n neaps
 """
 
+LE_CONQUET_DAY = "00:06   1.44 m\n06:18   6.45 m\n12:30   1.40 m\n18:42   6.39 m\n"
+LE_CONQUET_NOTE = "At Le Conquet, which has no reference, allow 15 cm and five minutes.\n\n"
 NO_HARBOUR = "tides: no harbour 'Berst'; known: Brest, Le Conquet, Saint-Malo\n"
 LOG = (
     "4c1f0de Monthly pages with springs and neaps\n9b2ee71 Command line with local time\n71a80c4 Check both harbours\n"
@@ -117,7 +119,7 @@ Summary:
    - tides/page.py: month_page(); marks S and n; cells padded to 53 characters.
 
 4. Errors and fixes:
-   - A run was interrupted when the laptop slept; it was not needed again.
+   - None in this part.
 
 5. Problem Solving:
    Ranges were compared with the reference of Brest, January to September.
@@ -125,7 +127,7 @@ Summary:
 6. All user messages:
    - "Last part: one page a month that I can hang in the wheelhouse. Keep it plain text."
    - "The columns wander when a day has only three tides. And please mark springs and neaps."
-   - "Sorry, my laptop went to sleep. Go on, please."
+   - "Take your time, and check the marks against the reference."
 
 7. Pending Tasks:
    - README, commit.

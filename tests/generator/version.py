@@ -46,9 +46,8 @@ class Version:
 
     @property
     def model(self) -> str:
-        """A model that people used with this version."""
+        """A model with a window of 200K that people used with this version."""
         for first, model in (
-            ("2.1.217", "claude-opus-5"),
             ("2.1.50", "claude-opus-4-6"),
             ("2.1.0", "claude-opus-4-5-20251101"),
             ("2.0.0", "claude-sonnet-4-5-20250929"),
