@@ -28,6 +28,8 @@ COMMANDS: dict[str, str] = {
     "strategies": "compaction.cli.strategies",
     "memory": "compaction.cli.memory",
     "request": "compaction.cli.request",
+    "doctor": "compaction.cli.doctor",
+    "repair": "compaction.cli.repair",
     "cost": "compaction.cli.cost",
     "index": "compaction.cli.index",
     "sessions": "compaction.cli.sessions",
