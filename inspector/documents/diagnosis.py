@@ -109,10 +109,10 @@ class Diagnosis(QObject):
         client = self.client
         self._diagnosed = session
 
-        def work(_progress: Progress) -> Report:
-            from compaction.diagnosis import diagnose
+        def work(progress: Progress) -> Report:
+            from compaction.diagnosis.doctor import diagnose
 
-            return diagnose(session, client)
+            return diagnose(session, client, progress)
 
         job = runner.start(Op("Diagnosing", work, token=f"diagnose {id(self)}"))
         job.success(self._on_report).failure(self._on_failure).finished(lambda: self._on_finished(job))

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from compaction.errors import UsageError
@@ -105,20 +106,41 @@ def contains(structure: OutlineStructure, text: str, among: Mask, progress: Prog
     found = np.zeros(structure.count, bool)
     if not structure.count or not text:
         return found
-    candidates = _candidates(structure, text, progress) & among
+    pattern = _byte_pattern(text) if t.format_name == "claude-code" else None
+    candidates = among if pattern is None else _candidates(structure, pattern, len(text), progress) & among
     wanted = text.casefold()
     numbers = np.flatnonzero(candidates)
+    talks = np.isin(t.kind, np.array([int(RecordKind.USER), int(RecordKind.ASSISTANT)], np.uint8))
+    damaged = t.kind == int(RecordKind.DAMAGED)
     progress.unit, progress.total, progress.done = "records", len(numbers), 0
     for done, record in enumerate(map(int, numbers)):
         if done % 64 == 0:
             progress.check()
             progress.done = done
-        if t.kind[record] == RecordKind.DAMAGED:
+        if damaged[record]:
             body = t.record_bytes(record).decode("utf-8", "replace")
+        elif pattern is not None and talks[record] and not _in_message(t.record_bytes(record), pattern):
+            continue
         else:
             body = "\n".join(texts_of(t.payload(record)))
         found[record] = wanted in body.casefold()
     return found
+
+
+class _Envelope(msgspec.Struct):
+    message: msgspec.Raw = msgspec.Raw(b"")
+
+
+_ENVELOPE = msgspec.json.Decoder(_Envelope)
+
+
+def _in_message(data: bytes, pattern: re.Pattern[bytes]) -> bool:
+    """Whether the bytes of `message` hold the pattern: sorts out records that only name it in their folder."""
+    try:
+        message = bytes(_ENVELOPE.decode(data).message)
+    except msgspec.MsgspecError:
+        return True  # not for the strict decoder: the full one decides
+    return not message or pattern.search(message) is not None
 
 
 def texts_of(payload: object) -> list[str]:
@@ -157,20 +179,13 @@ def _collect(value: object, into: list[str]) -> None:
             stack.extend(v for k, v in reversed(list(item.items())) if k not in hidden)
 
 
-def _candidates(structure: OutlineStructure, text: str, progress: Progress) -> Mask:
-    """Records whose bytes could hold the text: a superset, because JSON may escape any character."""
+def _candidates(structure: OutlineStructure, pattern: re.Pattern[bytes], length: int, progress: Progress) -> Mask:
+    """Records whose bytes hold the pattern; `length` is the text's, in characters."""
     t = structure.conversation.transcript
     found = np.zeros(structure.count, bool)
-    pattern = _byte_pattern(text)
-    if pattern is None:
-        found[:] = True
-        return found
-    if t.format_name != "claude-code":
-        found[:] = True
-        return found
     size = int(t.offset[-1]) + int(t.length[-1])
     progress.unit, progress.total, progress.done = "bytes", size, 0
-    overlap = 12 * len(text)
+    overlap = length
     for start in range(0, size, SCAN_BYTES):
         progress.check()
         progress.done = start

@@ -65,9 +65,13 @@ def places_of(finding: Finding, conversation: Conversation) -> list[Place]:
 
 
 def block_of(finding: Finding, conversation: Conversation, record: int) -> int:
-    """The block of a record that carries one of the finding's ids; -1 when none does."""
+    """The row of the block of a record that a finding is about, else one that carries its id; -1 for the record."""
     transcript = conversation.transcript
+    positions = [position for owner, position in finding.blocks if owner == record]
     keys = {key_of(name) for name in finding.ids}
+    for block in transcript.blocks_of(record):
+        if int(transcript.block_position[block]) in positions:
+            return block
     for block in transcript.blocks_of(record):
         if int(transcript.block_key[block]) in keys:
             return block

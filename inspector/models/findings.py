@@ -21,7 +21,7 @@ Grouping = Literal["kind", "severity", "line"]
 
 SEVERITIES = ("error", "warning", "info")
 
-TONES: dict[str, Tone] = {"error": Tone.ERROR, "warning": Tone.WARNING, "info": Tone.MUTED}
+TONES: dict[str, Tone] = {"error": Tone.ERROR, "warning": Tone.WARNING, "info": Tone.INFO}
 
 
 @dataclass(frozen=True, slots=True)

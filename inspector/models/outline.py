@@ -20,7 +20,7 @@ from PySide6.QtCore import (
 
 from compaction.conversation import Conversation, Session
 from inspector.documents.document import Scope, Selection
-from inspector.models.outline_cells import RowCells, describe_row
+from inspector.models.outline_cells import RowCells, describe_row, moment_of
 from inspector.models.outline_rows import Kind, Rows, index_of, kind_of, node_of, source_of
 from inspector.models.outline_structure import OutlineStructure, Shown
 
@@ -92,10 +92,17 @@ class OutlineModel(QAbstractTableModel):
             side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
             return int(side | Qt.AlignmentFlag.AlignVCenter)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return self.cells(index.row()).tips[index.column()]
+            return self._tip(index.row(), index.column())
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return self.accessible_text(index.row(), index.column())
         return None
+
+    def _tip(self, row: int, column: int) -> str:
+        node = self.node(row)
+        if column == Column.TIME and kind_of(node) in (Kind.GROUP, Kind.MESSAGE, Kind.BLOCK, Kind.THREAD):
+            selection = self.selection_of(row)
+            return moment_of(self.conversation(node), selection.record)
+        return self.cells(row).tips[column]
 
     def multiData(self, index: Index, span: QModelRoleDataSpan) -> None:  # type: ignore[override]
         """One Python call for all roles of a cell: keeps painting smooth beside a busy worker (qt.md §2a)."""

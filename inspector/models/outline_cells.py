@@ -157,7 +157,6 @@ def _group(structure: OutlineStructure, index: int) -> RowCells:
         cells.tips[1] = f"Context recorded for the request of this round: {context:,} tokens" if context else ""
     cells.header = True
     cells.texts[4] = _clock(conversation, record)
-    cells.tips[4] = _moment(conversation, record)
     _set_tokens(cells, structure, tokens, epoch)
     _set_marks(cells, _problem_marks(structure, first, end))
     return cells
@@ -191,7 +190,6 @@ def _message(structure: OutlineStructure, record: int) -> RowCells:
     cells = RowCells(icon, [title, preview[:PREVIEW_CHARACTERS] or _preview(structure, record), "", "", "", ""])
     cells.band = int(conversation.round_of[record])
     cells.texts[4] = _clock(conversation, record)
-    cells.tips[4] = _moment(conversation, record)
     lines = f"line {t.line[record]:,}" if len(members) == 1 else f"{len(members)} records from line {t.line[record]:,}"
     cells.tips[0] = f"{t.type_name(record)} · {lines}"
     if blocks:
@@ -433,17 +431,19 @@ def _local(conversation: Conversation, record: int) -> datetime | None:
 
 def _clock(conversation: Conversation, record: int) -> str:
     moment = _local(conversation, record)
-    return moment.strftime("%H:%M:%S") if moment is not None else ""
+    # Not strftime: it imports a module on each call, and PySide's import hook makes that slow.
+    return f"{moment.hour:02}:{moment.minute:02}:{moment.second:02}" if moment is not None else ""
 
 
 def _day(conversation: Conversation, record: int) -> str:
     for candidate in range(record, min(record + 50, len(conversation.transcript))):
         moment = _local(conversation, candidate)
         if moment is not None:
-            return moment.strftime("%Y-%m-%d")
+            return f"{moment.year}-{moment.month:02}-{moment.day:02}"
     return ""
 
 
-def _moment(conversation: Conversation, record: int) -> str:
+def moment_of(conversation: Conversation, record: int) -> str:
+    """Date, local time and zone of a record, for the tool tip."""
     moment = _local(conversation, record)
-    return moment.strftime("%Y-%m-%d %H:%M:%S %Z") if moment is not None else "no time recorded"
+    return f"{moment:%Y-%m-%d %H:%M:%S %Z}" if moment is not None else "no time recorded"

@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
+    QHeaderView,
     QLabel,
     QLineEdit,
     QPushButton,
@@ -88,6 +89,7 @@ class FindingsView(QWidget):
             bar.addWidget(widget)
         buttons = QHBoxLayout()
         buttons.setContentsMargins(8, 4, 8, 6)
+        buttons.setSpacing(8)
         buttons.addWidget(self.to_record)
         buttons.addWidget(self.to_request)
         buttons.addStretch(1)
@@ -111,8 +113,11 @@ class FindingsView(QWidget):
         layout.addWidget(self.state)
         layout.addWidget(split, 1)
         width = self.fontMetrics().averageCharWidth()
-        self.tree.horizontalHeader().resizeSection(0, width * 64)
-        self.tree.horizontalHeader().resizeSection(1, width * 18)
+        header = self.tree.horizontalHeader()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.resizeSection(1, width * 16)
+        header.resizeSection(2, width * 18)
 
     def _connect(self) -> None:
         self.filter.textChanged.connect(self._on_filter)
@@ -174,7 +179,8 @@ class FindingsView(QWidget):
             text = f"✔ Nothing is wrong with what client {report.client} sends."
         else:
             hidden = len(report.findings) - self.model.shown
-            text = f"{len(report.findings):,} findings for client {report.client}"
+            count = len(report.findings)
+            text = f"{count:,} {'finding' if count == 1 else 'findings'} for client {report.client}"
             text += f" · {hidden:,} hidden by the filter" if hidden else ""
             text += " · diagnosing again …" if self._diagnosis.running else ""
         self.state.setText(text)

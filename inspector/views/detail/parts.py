@@ -22,11 +22,12 @@ class Tone(Enum):
     ERROR = "error"
     WARNING = "warning"
     GOOD = "good"
+    INFO = "info"
     MUTED = "muted"
 
 
 SIGNS: dict[Tone, str] = {
-    Tone.NEUTRAL: "·",
+    Tone.NEUTRAL: "",
     Tone.USER: "▶",
     Tone.ASSISTANT: "◆",
     Tone.THINKING: "…",
@@ -36,7 +37,8 @@ SIGNS: dict[Tone, str] = {
     Tone.ERROR: "✖",
     Tone.WARNING: "▲",
     Tone.GOOD: "✔",
-    Tone.MUTED: "·",
+    Tone.INFO: "ℹ",
+    Tone.MUTED: "",
 }
 
 

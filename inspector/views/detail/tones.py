@@ -135,7 +135,7 @@ def colours_for(palette: QPalette) -> Colours:
     base, text = palette.color(QPalette.ColorRole.Base), palette.color(QPalette.ColorRole.Text)
     muted = QColor(theme.muted)
     tones = {tone: QColor(name) for tone, name in (_DARK_TONES if dark else _LIGHT_TONES).items()}
-    tones[Tone.NEUTRAL], tones[Tone.MUTED] = text, muted
+    tones[Tone.NEUTRAL], tones[Tone.MUTED], tones[Tone.INFO] = text, muted, muted
     return Colours(
         dark=dark,
         text=text,

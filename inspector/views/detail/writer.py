@@ -132,7 +132,7 @@ class DocumentWriter:
             case Heading():
                 self._heading(part)
             case Note():
-                self._line(f"{SIGNS[part.tone]} {part.text}", self._tone_format(part.tone, small=True))
+                self._line(f"{SIGNS[part.tone]} {part.text}".strip(), self._tone_format(part.tone, small=True))
             case Prose():
                 self._plain(part.text, self._tone_format(part.tone))
             case Markdown():
@@ -204,7 +204,8 @@ class DocumentWriter:
         self._start_block(block)
         form = self._tone_format(part.tone)
         form.setFontWeight(QFont.Weight.Bold)
-        self._cursor.insertText(visible(f" {SIGNS[part.tone]} {part.title}"), form)
+        sign = f"{SIGNS[part.tone]} " if SIGNS[part.tone] else ""
+        self._cursor.insertText(visible(f" {sign}{part.title}"), form)
         if part.detail:
             self._cursor.insertText(visible(f"   {part.detail}"), self._tone_format(Tone.MUTED, small=True))
 
@@ -220,7 +221,7 @@ class DocumentWriter:
         text = part.text
         reason = _too_heavy_for_markdown(text)
         if reason:
-            self._line(f"{SIGNS[Tone.MUTED]} Shown as plain text: {reason}.", self._tone_format(Tone.MUTED, small=True))
+            self._line(f"Shown as plain text: {reason}.", self._tone_format(Tone.MUTED, small=True))
             self._plain(text, self._tone_format(part.tone))
             return
         source = SafeDocument()
