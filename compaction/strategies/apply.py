@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from compaction.conversation import Conversation, build_conversation
 from compaction.strategies.plan import Plan
@@ -17,6 +17,6 @@ def apply_plan(transcript: Transcript, plan: Plan) -> Iterator[bytes]:
     return apply_edits(transcript, plan.edits)
 
 
-def applied(transcript: Transcript, edits: tuple[Edit, ...]) -> Conversation:
+def applied(transcript: Transcript, edits: Sequence[Edit]) -> Conversation:
     """The conversation after `edits`, built in memory: for checking a plan and for stacking one on another."""
     return build_conversation(transcript_from_bytes(b"".join(apply_edits(transcript, edits)), transcript.name))

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from compaction.accounting.estimate import rough_tokens_of_block
-from compaction.strategies.context import ContextView
+from compaction.strategies.context import ContextView, RoundSpan
+from compaction.transcript.kinds import Flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +118,21 @@ def border_at_message(messages: Sequence[MessageFacts], view: ContextView, start
     return messages[start].first_part if start < len(messages) else len(view.parts)
 
 
-def border_at_round(view: ContextView, number: int) -> int:
-    """The number of the first part of API round `number` of the request (its index in the list of responses' rounds).
+def answered_rounds(view: ContextView) -> list[RoundSpan]:
+    """The API rounds that a model answered: those that begin with a client's own message are left out."""
+    t = view.conversation.transcript
+    found = []
+    for span in view.rounds:
+        origins = view.wire.messages[span.first].origins if span.number > 0 else []
+        records = [origin.record for origin in origins if origin is not None]
+        if records and not int(t.flags[records[0]]) & Flag.SYNTHETIC:
+            found.append(span)
+    return found
 
-    Raises:
-        IndexError: there is no such round.
-    """
-    spans = [span for span in view.rounds if span.number > 0]
-    first = spans[number].first
-    return next(n for n, part in enumerate(view.parts) if part.place[0] >= first)
+
+def border_at_message_number(view: ContextView, message: int) -> int:
+    """The number of the first part of message `message` of the request (the part count when it is past the last)."""
+    return next((n for n, part in enumerate(view.parts) if part.place[0] >= message), len(view.parts))
 
 
 def safe_border(view: ContextView, border: int) -> int:

@@ -171,6 +171,8 @@ class _Records:
             first = min(part.origin.record for part in self.kept if part.origin is not None)
             stamp = max(0, int(self.transcript.timestamp_ms[first]) - 1)
             head, edits = self._summary(first - 1, self._parent_uuid(first), stamp)
+            # An attachment is sent ahead of the prompt it stands behind, so it can be summarised with what is before.
+            rewrite.remove(part for part in self.gone if part.origin is not None and part.origin.record >= first)
             for record in self._tail_heads(first):
                 rewrite.reparent(record, head)
             head = self.transcript.uuid(self._leaf())
@@ -198,7 +200,15 @@ class _Records:
             details = self.new.metadata(trigger(self.given), self.given.view.tokens, self.tokens_after)
             parent, line = self.new.boundary(logical_parent, details, stamp)
             edits.append(InsertRecord(after, line))
-        name, line = self.new.user(parent, str(self.text["text"]), stamp, summary=True)
+        relinked = None
+        if after + 1 < len(self.transcript):
+            tail = self.transcript.uuid(self._leaf())
+            relinked = {
+                "headUuid": self.transcript.uuid(after + 1),
+                "tailUuid": tail,
+                "contextTokens": self.tokens_after,
+            }
+        name, line = self.new.user(parent, str(self.text["text"]), stamp, summary=True, relinked=relinked)
         return name, [*edits, InsertRecord(after, line)]
 
     def _from_summary(self, last: int) -> tuple[str, list[Edit]]:
@@ -214,7 +224,6 @@ class _Records:
     def _tail_heads(self, first: int) -> list[int]:
         """The kept records whose parents are summarised: they hang on the summary from now on."""
         parent = self.conversation.parent
-        leaving = {p.origin.record for p in self.gone if p.origin is not None}
         heads: list[int] = []
         seen: set[int] = set()
         for part in self.kept:
@@ -222,7 +231,7 @@ class _Records:
             while record >= 0 and record not in seen:
                 seen.add(record)
                 above = int(parent[record])
-                if above < first or above in leaving:
+                if above < first:
                     heads.append(record)
                     break
                 record = above

@@ -70,7 +70,9 @@ class ToolPair:
     @property
     def cleared(self) -> bool:
         """Whether its content is the cleared marker already (compaction.md 4)."""
-        return self.result.value.get("content") == CLEARED_MARKER
+        content = self.result.value.get("content")
+        # A reminder that the client puts behind a result becomes part of its text.
+        return isinstance(content, str) and (content == CLEARED_MARKER or content.startswith(CLEARED_MARKER + "\n\n"))
 
     @property
     def input(self) -> Mapping[str, Any]:
@@ -150,7 +152,7 @@ class ContextView:
             records = [o.record for o in message.origins if o is not None]
             response = int(c.response_of[records[-1]]) if records else -1
             context = int(c.response_context[response]) if response >= 0 else 0
-            if not context:
+            if not context or self._is_stale(records[0]):
                 continue
             usages = [u for r in c.response_records(response) if (u := t.usage(r)) is not None]
             output = max((u.output_tokens for u in usages), default=0)
@@ -160,14 +162,54 @@ class ContextView:
         return -1, 0, 0
 
     @cached_property
+    def _kept_tail(self) -> tuple[int, int]:
+        """Where messages that a compaction kept end: the last such record (−1: none), and the context then, tokens.
+
+        Their usage shows the size before that compaction. The client names them in the boundary (`preservedSegment`,
+        transcript-format.md 7); our own exports name them in the summary record (`relinkedSegment`).
+        """
+        c, t = self.conversation, self.conversation.transcript
+        boundary = c.epochs[-1].boundary_record if c.epochs else -1
+        if boundary < 0:
+            return -1, 0
+        for record in range(boundary, min(boundary + 2, len(t))):
+            segment = t.payload(record).get("relinkedSegment")
+            if isinstance(segment, dict):
+                tail = [r for p in self._origins if t.uuid(r := p.record) == segment.get("tailUuid")]
+                tokens = segment.get("contextTokens")
+                return (max(tail), tokens if isinstance(tokens, int) else 0) if tail else (-1, 0)
+        return -1, c.epochs[-1].post_tokens or 0
+
+    @cached_property
+    def _origins(self) -> list[Origin]:
+        return [o for message in self.wire.messages for o in message.origins if o is not None]
+
+    def _is_stale(self, record: int) -> bool:
+        """Whether the usage on a record was recorded before the compaction that the request begins with."""
+        c = self.conversation
+        boundary = c.epochs[int(c.epoch_of[record])].boundary_record if c.epochs else -1
+        last = c.epochs[-1].boundary_record if c.epochs else -1
+        return boundary != last or (last >= 0 and record <= self._kept_tail[0])
+
+    @cached_property
     def total(self) -> Figure:
         """The context in tokens: `token_count_with_estimation` (compaction.md 2)."""
         message, context, output = self.newest_usage
+        tail, after_compaction = self._kept_tail
+        if message < 0 and after_compaction:
+            added = sum(rough_tokens_of_block(p) for p in self._blocks_after(tail)) if tail >= 0 else 0
+            return Figure(after_compaction + added, Method.ESTIMATED, source="as the last compaction left it")
         added = sum(rough_tokens_of_block(b) for m in self.wire.messages[message + 1 :] for b in m.content)
         if message < 0:
             return Figure(added, Method.ESTIMATED, source="rough estimate of everything (compaction.md 2)")
         method = Method.COMPUTED if added == 0 else Method.ESTIMATED
         return Figure(context + output + added, method, source="newest usage + rough estimate of what follows it")
+
+    def _blocks_after(self, record: int) -> Iterator[Json]:
+        for message in self.wire.messages:
+            for block, origin in zip(message.content, message.origins, strict=True):
+                if origin is not None and origin.record > record:
+                    yield block
 
     @property
     def tokens(self) -> int:
@@ -178,7 +220,8 @@ class ContextView:
     def system_tokens(self) -> int:
         """The share of system prompt, tool schemas and memory: what the first measured response cannot explain."""
         if self.newest_usage[0] < 0:
-            return 0
+            # No usable usage: what the estimates of the blocks leave over.
+            return max(0, self.tokens - round(sum(self._estimates.values())))
         c = self.conversation
         estimated = 0.0
         for number, message in enumerate(self.wire.messages):
@@ -186,7 +229,7 @@ class ContextView:
                 records = [o.record for o in message.origins if o is not None]
                 response = int(c.response_of[records[0]]) if records else -1
                 context = int(c.response_context[response]) if response >= 0 else 0
-                if context:
+                if context and not self._is_stale(records[0]):
                     return min(max(0, round(context - estimated)), self.tokens)
             estimated += sum(self._estimates[number, b] for b in range(len(message.content)))
         return 0
@@ -194,7 +237,7 @@ class ContextView:
     @cached_property
     def _scale(self) -> float:
         whole = sum(self._estimates.values())
-        return (self.tokens - self.system_tokens) / whole if whole > 0 and self.newest_usage[0] >= 0 else 1.0
+        return (self.tokens - self.system_tokens) / whole if whole > 0 and self.tokens else 1.0
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -263,6 +306,26 @@ class ContextView:
         """The parts that come from a record, in order."""
         return self._by_record.get(record, [])
 
+    def parts_of_messages(self, first: int, end: int) -> list[Part]:
+        """The parts of messages `first` … `end` − 1."""
+        return [self.by_place[m, b] for m in range(first, end) for b in range(len(self.wire.messages[m].content))]
+
+    def recorded(self, part: Part) -> Json:
+        """The block as its record holds it ({} when no record does): the client may have added a reminder to it."""
+        if part.origin is None:
+            return {}
+        content = self.conversation.transcript.message(part.origin.record).get("content")
+        found = content[part.origin.block] if isinstance(content, list) and part.origin.block < len(content) else None
+        return found if isinstance(found, dict) else {}
+
+    @cached_property
+    def client_clears(self) -> bool:
+        """Whether the client clears old results by itself when it resumes this session (clients before 2.1.10).
+
+        What it clears depends on what else is there, so a change of the transcript can change it too.
+        """
+        return any(p.cleared and self.recorded(p.result).get("content") != CLEARED_MARKER for p in self.pairs)
+
     def is_prompt(self, part: Part) -> bool:
         """Whether a part is text that the person typed: no result, reminder, summary, or text that the client made."""
         if part.role != "user" or part.type not in ("text", "image", "document") or part.origin is None:
@@ -306,6 +369,9 @@ def category_of(role: str, block: Json, flags: int, attached: bool) -> Category:
     return Category.ATTACHMENTS if attached or role == "system" or flags & Flag.META else Category.USER_TEXT
 
 
+COLLAPSED = "<collapsed-segment>"
+"""How the stand-in of a folded segment begins (compaction.md 9)."""
+
 _CLIENT_TEXTS = (
     "<system-reminder>",
     "<local-command-",
@@ -318,6 +384,7 @@ _CLIENT_TEXTS = (
     "[Request interrupted by user",
     "Caveat: The messages below were generated by the user while running local commands",
     "This session is being continued from a previous conversation",
+    COLLAPSED,
 )
 """How texts begin that the client writes into user records (transcript-format.md 9)."""
 

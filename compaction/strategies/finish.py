@@ -7,14 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 from compaction.accounting.categories import CATEGORY_KEYS, Category
+from compaction.accounting.estimate import compact_json
 from compaction.accounting.figure import Method
 from compaction.diagnosis.model import Violation
 from compaction.diagnosis.requests import check_request
-from compaction.request.wire import Json, WireRequest
+from compaction.request.assemble import assemble
+from compaction.request.wire import Json, Origin, WireMessage, WireRequest
+from compaction.strategies.apply import applied
 from compaction.strategies.context import ContextView, sum_by_category
 from compaction.strategies.files import files_in
 from compaction.strategies.plan import Lost, Plan, StrategyInput
 from compaction.strategies.thinking import THINKING_TYPES
+from compaction.transcript.edits import Edit
 from compaction.transcript.kinds import CLEARED_MARKER
 
 
@@ -51,6 +55,7 @@ def make_plan(
     after: WireRequest,
     *,
     summaries: Sequence[Json] = (),
+    exact: bool = False,
     **facts: Any,
 ) -> Plan:
     """A plan that applies: measures `after`, checks the rules on it, and says what the model loses.
@@ -58,9 +63,12 @@ def make_plan(
     Args:
         after: the request as the model sees it afterwards; blocks that stay are the same objects as before.
         summaries: the new blocks of `after` that count as summary; other new ones count as attachments.
+        exact: what the client does with the edited records is not plain from `after`: ask the full rules.
         facts: further fields of `Plan`.
     """
     view = given.view
+    if (exact or view.client_clears) and facts.get("edits"):
+        after = exactly(given, facts["edits"], after)
     tokens_after, categories = measure_after(view, after, summaries)
     left = surviving(view, after)
     plan = Plan(
@@ -88,6 +96,24 @@ def make_plan(
         grows = f"it would grow the context from {plan.tokens_before:,} to {plan.tokens_after:,} tokens"
         return does_not_apply(given, strategy, title, settings, grows)
     return plan
+
+
+def exactly(given: StrategyInput, edits: Sequence[Edit], expected: WireRequest) -> WireRequest:
+    """The request after `edits` by the full rules of the client, where it clears results by itself on resume.
+
+    Blocks that are equal to ones of `expected` or of the request before are those objects, with their origins.
+    """
+    request = assemble(applied(given.conversation.transcript, edits), given.wire.client)
+    known: dict[str, tuple[Json, Origin | None]] = {}
+    for source in (given.wire, expected):
+        for message in source.messages:
+            for block, origin in zip(message.content, message.origins, strict=True):
+                known[compact_json([message.role, block])] = (block, origin)
+    messages = []
+    for message in request.messages:
+        found = [known.get(compact_json([message.role, block]), (block, None)) for block in message.content]
+        messages.append(WireMessage(message.role, [block for block, _ in found], [origin for _, origin in found]))
+    return replace(request, messages=messages)
 
 
 def trigger(given: StrategyInput) -> str:

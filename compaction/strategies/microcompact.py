@@ -30,6 +30,17 @@ def compactable_results(view: ContextView, tools: Sequence[str]) -> list[ToolPai
     return [pair for pair in view.pairs if pair.tool in tools]
 
 
-def cleared_block(block: Json, marker: str = CLEARED_MARKER) -> Json:
-    """The tool result with its content replaced by the marker; everything else, the pairing too, stays."""
-    return {**block, "content": marker}
+def cleared_block(block: Json, recorded: Json, marker: str = CLEARED_MARKER) -> Json:
+    """The tool result as it is sent once its record's content is the marker; all else, the pairing too, stays.
+
+    Args:
+        block: the result in the request; a reminder that the client appended to the recorded content stays behind it.
+        recorded: the block as the record holds it.
+    """
+    content, original = block.get("content"), recorded.get("content")
+    added = ""
+    if isinstance(content, str) and isinstance(original, str) and content.startswith(original.strip()):
+        added = content[len(original.strip()) :].strip()
+    elif isinstance(content, list) and isinstance(original, list):
+        added = "\n\n".join(str(item.get("text", "")).strip() for item in content[len(original) :])
+    return {**block, "content": f"{marker}\n\n{added}" if added else marker}

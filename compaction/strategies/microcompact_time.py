@@ -54,7 +54,8 @@ class MicrocompactTime:
             return does_not_apply(given, self.name, self.title, settings, refusal)
         results = compactable_results(given.view, settings.compactable_tools)
         kept = results[-max(1, settings.keep_recent) :]
-        chosen = [pair for pair in results[: len(results) - len(kept)] if not pair.cleared]
+        older = results[: len(results) - len(kept)]
+        chosen = [pair for pair in older if given.view.recorded(pair.result).get("content") != CLEARED_MARKER]
         if not chosen:
             reason = f"there is nothing to clear: {len(results)} compactable results, the newest {len(kept)} are kept"
             return does_not_apply(given, self.name, self.title, settings, reason)
@@ -109,7 +110,8 @@ def newest_answer_ms(given: StrategyInput) -> int:
 def clear(rewrite: Rewrite, chosen: list[ToolPair], marker: str = CLEARED_MARKER) -> None:
     """Replace the content of these results by the marker."""
     for pair in chosen:
-        rewrite.replace(pair.result, cleared_block(pair.result.value, marker), [(("content",), marker)])
+        recorded = rewrite.view.recorded(pair.result)
+        rewrite.replace(pair.result, cleared_block(pair.result.value, recorded, marker), [(("content",), marker)])
 
 
 def cleared_items(given: StrategyInput, chosen: list[ToolPair]) -> tuple[Item, ...]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compaction.strategies.auto_compact import SummarySettings
-from compaction.strategies.borders import border_at_round, safe_border
+from compaction.strategies.borders import answered_rounds, border_at_message_number, safe_border
 from compaction.strategies.compacting import Replacement, compacted, has_answers, summarised_and_kept
 from compaction.strategies.finish import does_not_apply, with_notes
 from compaction.strategies.plan import Plan, StrategyInput
@@ -70,11 +70,12 @@ class _Partial:
                 if part.origin is not None and t.uuid(part.origin.record) == settings.pivot_uuid:
                     return safe_border(view, number)
             return f"the message {settings.pivot_uuid} is not in the request"
-        rounds = sum(1 for span in view.rounds if span.number > 0)
+        answered = answered_rounds(view)
+        rounds = len(answered)
         if rounds <= settings.keep_rounds:
             return f"the conversation has {rounds} rounds and {settings.keep_rounds} are kept"
-        number = settings.keep_rounds if self.kind == "from" else rounds - settings.keep_rounds
-        return safe_border(view, border_at_round(view, number))
+        chosen = answered[settings.keep_rounds if self.kind == "from" else rounds - settings.keep_rounds]
+        return safe_border(view, border_at_message_number(view, chosen.first))
 
 
 class PartialFrom(_Partial):

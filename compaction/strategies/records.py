@@ -107,8 +107,12 @@ class NewRecords:
         *,
         summary: bool = False,
         meta: bool = False,
+        relinked: dict[str, Any] | None = None,
     ) -> tuple[str, bytes]:
-        """A user record: a compaction's summary, or (`meta`) text that the client would add; its uuid and bytes."""
+        """A user record: a compaction's summary, or (`meta`) text that the client would add; its uuid and bytes.
+
+        `relinked` names the messages that stay behind a summary: their recorded usage is from before it.
+        """
         name = self.new_uuid()
         message = {"role": "user", "content": content if isinstance(content, str) else list(content)}
         if self.plain:
@@ -118,6 +122,8 @@ class NewRecords:
             if self.version >= BOUNDARY_SINCE:
                 record["isVisibleInTranscriptOnly"] = True
             record["isCompactSummary"] = True
+        if relinked is not None:
+            record["relinkedSegment"] = relinked
         if meta:
             record["isMeta"] = True
         record["uuid"] = name

@@ -29,13 +29,25 @@ class Strategy(Protocol):
 
 
 def _load() -> dict[str, Strategy]:
+    from compaction.strategies.api_clear_thinking import ApiClearThinking
+    from compaction.strategies.api_clear_tool_uses import ApiClearToolUses
+    from compaction.strategies.api_compact import ApiCompact
     from compaction.strategies.auto_compact import AutoCompact
+    from compaction.strategies.collapse import ContextCollapse
+    from compaction.strategies.microcompact_cached import MicrocompactCached
     from compaction.strategies.microcompact_time import MicrocompactTime
     from compaction.strategies.partial import PartialFrom, PartialUpTo
     from compaction.strategies.session_memory import SessionMemory
+    from compaction.strategies.snip import Snip
 
     found: list[Strategy] = [
         MicrocompactTime(),
+        MicrocompactCached(),
+        ApiClearToolUses(),
+        ApiClearThinking(),
+        ApiCompact(),
+        Snip(),
+        ContextCollapse(),
         SessionMemory(),
         AutoCompact(),
         PartialFrom(),

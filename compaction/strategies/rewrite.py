@@ -174,7 +174,7 @@ class Rewrite:
             first = stand_in.record
             parent = self._surviving(int(self.view.conversation.parent[first]), removed, names)
             stamp = int(self.transcript.timestamp_ms[first]) or self._records.newest_ms
-            name, line = self._records.user(parent, list(stand_in.content), stamp)
+            name, line = self._records.user(parent, list(stand_in.content), stamp, meta=True)
             inserts.append(InsertRecord(first - 1, line))
             for record in removed:
                 if first <= record < end:
@@ -229,3 +229,15 @@ def named_leaves(view: ContextView, removed: set[int]) -> dict[int, int]:
         if target is not None:
             found[record] = target
     return found
+
+
+def carries_reminders(view: ContextView, parts: Iterable[Part]) -> bool:
+    """Whether reminders of the client hang on some of these blocks: it puts them elsewhere once the blocks are gone."""
+    return any(
+        part.role == "user" and (part.origin is None or part.origin.block < 0 or _extended(view, part))
+        for part in parts
+    )
+
+
+def _extended(view: ContextView, part: Part) -> bool:
+    return part.type == "tool_result" and view.recorded(part) != part.value

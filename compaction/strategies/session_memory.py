@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from compaction.accounting.categories import Category
 from compaction.strategies.auto_compact import SummarySettings
 from compaction.strategies.borders import border_at_message, calculate_messages_to_keep_index, messages_of
 from compaction.strategies.compacting import Replacement, compacted
@@ -88,6 +89,9 @@ class SessionMemory:
             return "there is no session memory: falls back to AutoCompact"
         if is_empty_memory(given.session_memory):
             return "the session memory is the empty template: falls back to AutoCompact"
+        summaries = [p.text for p in given.view.parts if p.category is Category.SUMMARY]
+        if any(given.session_memory.strip() in text for text in summaries):
+            return "the conversation begins with this session memory already"
         return ""
 
     def _last_summarised(self, given: StrategyInput, count: int) -> int | None:
