@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Literal
 
-from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, QTemporaryDir, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QIcon, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QStyleFactory
@@ -142,10 +143,13 @@ class Theme(QObject):
     changed = Signal()
 
     def __init__(self, application: QApplication, mode: Mode = "system") -> None:
-        super().__init__(application)
+        super().__init__()
         self._application = application
         self._mode: Mode = mode
         self._icons: dict[tuple[str, str], QIcon] = {}
+        self._colours: dict[str, QColor] = {}
+        self._tints: dict[int, QColor] = {}
+        self._folder = QTemporaryDir()
         self.colours = LIGHT
         application.setStyle(QStyleFactory.create("Fusion"))
         application.styleHints().colorSchemeChanged.connect(self._on_system_changed)
@@ -168,7 +172,14 @@ class Theme(QObject):
 
     def colour(self, role: Role) -> QColor:
         """A text colour by role."""
-        return QColor(getattr(self.colours, role))
+        return self.named(role)
+
+    def named(self, name: str) -> QColor:
+        """A colour of `colours` by its name, made once for each theme: delegates ask for it in every cell."""
+        found = self._colours.get(name)
+        if found is None:
+            found = self._colours[name] = QColor(getattr(self.colours, name))
+        return found
 
     def group_colour(self, number: int) -> QColor:
         """The full colour of an API round, pair or column number: for bars, glyphs and chips."""
@@ -176,7 +187,12 @@ class Theme(QObject):
 
     def group_tint(self, number: int) -> QColor:
         """A background of that colour on which normal text keeps its contrast."""
-        return QColor(mix(TOL_LIGHT[number % len(TOL_LIGHT)], self.colours.base, 0.16 if self.dark else 0.17))
+        number %= len(TOL_LIGHT)
+        found = self._tints.get(number)
+        if found is None:
+            found = QColor(mix(TOL_LIGHT[number], self.colours.base, 0.16 if self.dark else 0.17))
+            self._tints[number] = found
+        return found
 
     def chip(self, number: int) -> tuple[QColor, QColor]:
         """Background and text of a small label in a group's colour, contrast at least 4.5:1."""
@@ -214,10 +230,25 @@ class Theme(QObject):
         scheme = self._application.styleHints().colorScheme()
         dark = self._mode == "dark" or (self._mode == "system" and scheme == Qt.ColorScheme.Dark)
         self.colours = DARK if dark else LIGHT
-        self._icons.clear()
+        for cache_of_scheme in (self._icons, self._colours, self._tints):
+            cache_of_scheme.clear()
         self._application.setPalette(_palette(self.colours))
-        self._application.setStyleSheet(_style_sheet(self.colours))
+        self._application.setStyleSheet(_style_sheet(self.colours) + self._marks())
         self.changed.emit()
+
+    def _marks(self) -> str:
+        """Arrows and ticks of fields: a style sheet takes Fusion's away and wants files in the scheme's colour."""
+        folder = Path(self._folder.path())
+        urls = {}
+        for name, colour in (
+            ("down", self.colours.muted),
+            ("up", self.colours.muted),
+            ("check", self.colours.on_accent),
+        ):
+            path = folder / f"{name}-{colour[1:]}.svg"
+            path.write_text(_svg(name).replace("currentColor", colour), encoding="utf-8")
+            urls[name] = path.as_posix()
+        return _mark_sheet(self.colours, urls)
 
     def _render(self, name: str, colour: str) -> QIcon:
         source = _svg(name)
@@ -349,4 +380,22 @@ QAbstractScrollArea {{ border: 0; }}
 QProgressBar {{ background: {mix(c.muted, c.window, 0.18)}; border: 0; border-radius: 4px; height: 8px;
   text-align: center; }}
 QProgressBar::chunk {{ background: {c.fill}; border-radius: 4px; }}
+"""
+
+
+def _mark_sheet(c: Colours, urls: dict[str, str]) -> str:
+    """Drop-down arrows, spin buttons, tick and radio marks, at least 3:1 against their background in both schemes."""
+    return f"""
+QComboBox::down-arrow {{ image: url("{urls["down"]}"); width: 13px; height: 13px; margin-right: 6px; }}
+QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{ border: 0; width: 18px; background: transparent; }}
+QAbstractSpinBox::up-arrow {{ image: url("{urls["up"]}"); width: 11px; height: 11px; }}
+QAbstractSpinBox::down-arrow {{ image: url("{urls["down"]}"); width: 11px; height: 11px; }}
+QCheckBox::indicator, QRadioButton::indicator {{ width: 13px; height: 13px; border: 1px solid {c.muted};
+  background: {c.base}; }}
+QCheckBox::indicator {{ border-radius: 3px; }}
+QRadioButton::indicator {{ border-radius: 7px; }}
+QCheckBox::indicator:checked {{ background: {c.fill}; border-color: {c.fill}; image: url("{urls["check"]}"); }}
+QRadioButton::indicator:checked {{ border: 4px solid {c.fill}; width: 7px; height: 7px; background: {c.on_accent}; }}
+QCheckBox::indicator:focus, QRadioButton::indicator:focus {{ border-color: {c.accent}; }}
+QCheckBox::indicator:disabled, QRadioButton::indicator:disabled {{ border-color: {c.border}; }}
 """

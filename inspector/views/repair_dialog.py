@@ -219,7 +219,9 @@ class RepairDialog(QDialog):
                 why = plain_label(reason)
                 why.setWordWrap(True)
                 why.setIndent(self.fontMetrics().height() * 2)
-                why.setEnabled(False)
+                palette = why.palette()
+                palette.setColor(why.foregroundRole(), colours_for(self.palette()).muted)
+                why.setPalette(palette)
                 self._options_layout.addWidget(why)
         self._options_layout.addStretch(1)
 
