@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
+from typing import Any
 
 from compaction.conversation import Conversation
 from compaction.errors import UsageError
 from compaction.request.chain import chain_rows
 from compaction.request.entries import SYNTHETIC_MODEL, Entry, entry_of, text
 from compaction.request.leaf import choose_leaf
-from compaction.request.merging import Draft, Merger, finished_assistant
+from compaction.request.merging import Draft, Merger, finished_assistant, without_blank_text
 from compaction.request.microcompact import (
     cleared_block,
     clearings_on_resume,
@@ -23,7 +25,9 @@ from compaction.request.recorded import RecordedRequests, without_cache_control
 from compaction.request.resume import loaded
 from compaction.request.rows import LoadedRows
 from compaction.request.wire import Dropped, Json, Origin, WireMessage, WireRequest
-from compaction.transcript import RecordKind
+from compaction.transcript import Flag, RecordKind
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def assemble(conversation: Conversation, client: str, at: int | None = None, *, model: str = "") -> WireRequest:
@@ -189,7 +193,7 @@ class Assembler:
 
     def _projected(self, entries: list[Entry], at: int | None, model: str) -> WireRequest:
         """Entries to messages by the profile; `at` None means that a resumed client sends them."""
-        projection = Projection(self.profile, self.conversation, self.recorded, model, resumes=at is None)
+        projection = Projection(self, model, resumes=at is None)
         messages = projection.messages(entries)
         return WireRequest(
             client=self.client,
@@ -257,7 +261,7 @@ class _Line:
         records = assembler._records_before(conversation.round(last).first_record)
         self.position = {record: place for place, record in enumerate(records)}
         self.first, self.last, self.model = first, last, model
-        projection = Projection(assembler.profile, conversation, assembler.recorded, model, resumes=False)
+        projection = Projection(assembler, model, resumes=False)
         self.messages = projection.messages(assembler._entries(records))
         self.begins = [_first_record(message) for message in self.messages]
 
@@ -311,20 +315,14 @@ def _first_record(message: WireMessage) -> int | None:
 class Projection:
     """Rows to wire messages by one profile; collects what is dropped and what cannot be told."""
 
-    def __init__(
-        self,
-        profile: ResumeProfile,
-        conversation: Conversation,
-        recorded: RecordedRequests,
-        model: str,
-        *,
-        resumes: bool,
-    ) -> None:
-        self.profile = profile
-        self.conversation = conversation
-        self.recorded = recorded
+    def __init__(self, assembler: Assembler, model: str, *, resumes: bool) -> None:
+        self.profile = assembler.profile
+        self.conversation = assembler.conversation
+        self.recorded = assembler.recorded
         self.model = model
         self.resumes = resumes
+        healed_from = self.profile.heals_surrogates_from
+        self.heals = healed_from is not None and version_key(assembler.client) >= version_key(healed_from)
         self.dropped: list[Dropped] = []
         self.unaccounted: list[Json] = []
 
@@ -344,6 +342,8 @@ class Projection:
         self.dropped += merger.dropped
         self._name_unknown(merger.unknown)
         for draft in drafts:
+            if self.profile.drops_blank_text:
+                without_blank_text(draft, self.dropped)
             if draft.role == "assistant":
                 finished_assistant(draft, self.profile, self.model, self.dropped)
         drafts = [draft for draft in drafts if draft.parts]
@@ -351,7 +351,16 @@ class Projection:
             drafts = repaired(drafts, self.profile.orphan_texts, self.dropped)
         if self.resumes:
             self._leave_room_for_prompt(drafts)
-        return [_message(draft) for draft in drafts]
+        return [self._message(draft) for draft in drafts]
+
+    def _message(self, draft: Draft) -> WireMessage:
+        blocks = []
+        for part in draft.parts:
+            block = without_cache_control(part.block)
+            if self.heals and part.origin and self.conversation.transcript.flags[part.origin.record] & Flag.LENIENT:
+                block = healed(block)
+            blocks.append(block)
+        return WireMessage(draft.role, blocks, [part.origin for part in draft.parts])
 
     def _clearings(self, entries: list[Entry]) -> dict[str, Callable[[Json], Json]]:
         """Recorded microcompactions: applied to a running client's requests; a resumed client sends the results."""
@@ -390,12 +399,15 @@ class Projection:
                 part.block = {**part.block, "text": text(part.block.get("text")) + self.profile.text_joint}
 
 
-def _message(draft: Draft) -> WireMessage:
-    return WireMessage(
-        draft.role,
-        [without_cache_control(part.block) for part in draft.parts],
-        [part.origin for part in draft.parts],
-    )
+def healed(value: Any) -> Any:
+    """A JSON value with every unpaired surrogate replaced by U+FFFD."""
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [healed(item) for item in value]
+    if isinstance(value, dict):
+        return {key: healed(item) for key, item in value.items()}
+    return value
 
 
 def _last_model(entries: list[Entry]) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from compaction.request.rows import MISSING, LoadedRows
+from compaction.request.rows import BOUNDARY, MISSING, SIDECHAIN, SYSTEM, LoadedRows
 from compaction.request.siblings import recover_siblings
-from compaction.transcript import Flag, RecordKind
 
 
 def chain_rows(rows: LoadedRows, leaf: int) -> list[int]:
@@ -55,7 +54,7 @@ class _GapHealer:
                 row
                 for row in range(rows.limit)
                 if rows.alive[row]
-                and rows.flag(row, Flag.SIDECHAIN) == sidechain
+                and rows.flag(row, SIDECHAIN) == sidechain
                 and rows.time[rows.content[row]]
                 and rows.transcript.type_name(rows.content[row]) != "system/file_snapshot"
             ]
@@ -69,7 +68,7 @@ class _GapHealer:
         at = rows.time[rows.content[row]]
         if not at:
             return -1
-        members, times = self._side(rows.flag(row, Flag.SIDECHAIN))
+        members, times = self._side(rows.flag(row, SIDECHAIN))
         for position in range(bisect_right(times, at) - 1, -1, -1):
             if at - times[position] > self.window:
                 break
@@ -94,6 +93,6 @@ def _hanging_below(rows: LoadedRows, leaf: int, seen: set[int]) -> list[int]:
 
 def _after_boundary(rows: LoadedRows, chain: list[int]) -> list[int]:
     for position in range(len(chain) - 1, -1, -1):
-        if rows.is_kind(chain[position], RecordKind.SYSTEM) and rows.flag(chain[position], Flag.COMPACT_BOUNDARY):
+        if rows.is_kind(chain[position], SYSTEM) and rows.flag(chain[position], BOUNDARY):
             return chain[position:]
     return chain

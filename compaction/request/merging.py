@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from compaction.request.attachments import bare_reminder, reminder, rendered_blocks
+from compaction.request.attachments import bare_reminder, reminder, rendered_messages
 from compaction.request.entries import SYNTHETIC_MODEL, THINKING_TYPES, Entry, Part, is_blank_text, text, text_block
 from compaction.request.profiles import ResumeProfile
 from compaction.request.wire import Dropped, Json, Origin
@@ -182,16 +182,17 @@ class Merger:
         return self._open.get(response)
 
     def _add_attachment(self, entry: Entry) -> None:
-        blocks = rendered_blocks(entry, self.profile)
-        if blocks is None:
+        messages = rendered_messages(entry, self.profile)
+        if messages is None:
             self.unknown.append(entry)
             return
-        if self.system_turns and entry.payload.get("renderedRole") == "system":
-            self._system += [Part(block, Origin(entry.record, entry.line, -1)) for block in blocks]
-            return
-        for block in blocks:
+        for blocks in messages:
+            parts = [Part(block, Origin(entry.record, entry.line, -1)) for block in blocks]
+            if self.system_turns and entry.payload.get("renderedRole") == "system":
+                self._system += parts
+                continue
             message = self._user_message(entry.record)
-            self._attach(message, Part(block, Origin(entry.record, entry.line, -1)))
+            self._attach(message, parts, beside=entry.payload.get("renderedBesideToolResult") is True)
             message.last = entry.record
 
     def _flush_system(self) -> None:
@@ -201,17 +202,15 @@ class Merger:
             self.messages.append(Draft("system", [Part(text_block(words), self._system[0].origin)]))
             self._system = []
 
-    def _attach(self, message: Draft, part: Part) -> None:
-        """A reminder becomes part of the result right before it, otherwise a block of its own."""
-        if not message.parts and not message.results:
-            self._put(message, part)
-            return
-        last = message.final
-        joined = self._inside_result(last.block, part.block)
-        if joined is None:
-            self._put(message, part)
-        else:
+    def _attach(self, message: Draft, parts: list[Part], *, beside: bool) -> None:
+        """A reminder becomes part of the result right before it, otherwise its blocks stand for themselves."""
+        last = message.final if (message.parts or message.results) and not beside else None
+        joined = self._inside_result(last.block, parts[0].block) if last and len(parts) == 1 else None
+        if last is not None and joined is not None:
             message.final = Part(joined, last.origin)
+            return
+        for part in parts:
+            self._put(message, part)
 
     def _inside_result(self, result: Json, block: Json) -> Json | None:
         """The tool_result with the reminder in it, None when the reminder stands beside it."""
@@ -255,12 +254,17 @@ def attachments_lifted(entries: list[Entry]) -> list[Entry]:
     return out
 
 
+def without_blank_text(draft: Draft, dropped: list[Dropped]) -> None:
+    """Blank text blocks leave a message that has other content."""
+    if len(draft.parts) > 1:
+        kept = [p for p in draft.parts if not is_blank_text(p.block)] or draft.parts
+        _note(draft.parts, kept, "blank text beside other content: the client leaves it out", dropped)
+        draft.parts = kept
+
+
 def finished_assistant(draft: Draft, profile: ResumeProfile, model: str, dropped: list[Dropped]) -> None:
-    """The last touches on a response: blank text out, calls last, another model's signed thinking out."""
+    """The last touches on a response: calls last, another model's signed thinking out."""
     parts = draft.parts
-    if profile.drops_blank_text and len(parts) > 1:
-        parts = [p for p in parts if not is_blank_text(p.block)] or parts
-        _note(draft.parts, parts, "blank text beside other content: the client leaves it out", dropped)
     if profile.tool_use_last:
         parts = calls_last(parts)
     if profile.foreign_thinking == "dropped" and _is_foreign(draft.model, model):

@@ -36,6 +36,9 @@ class ResumeProfile:
 
     version: str
     up_to: str | None
+    reads_glued_lines: bool
+    heals_surrogates_from: str | None
+    reads_rendered: bool
     leaf: str
     bridges_progress: bool
     heals_gaps: int

@@ -27,7 +27,7 @@ def loaded(entries: list[Entry], profile: ResumeProfile, resumes: bool, dropped:
     answered = {call for entry in entries for call in entry.answers()}
     interrupted: set[str] = set()
     if resumes and profile.answers_interrupted_calls is not None:
-        interrupted = _calls_of_open_turn(entries) - answered
+        interrupted = _calls_of_last_response(entries) - answered
     entries = _without_calls(entries, answered | interrupted, dropped)
     entries = _without_empty_responses(entries, profile, dropped)
     if interrupted:
@@ -37,13 +37,19 @@ def loaded(entries: list[Entry], profile: ResumeProfile, resumes: bool, dropped:
     return entries
 
 
-def _calls_of_open_turn(entries: list[Entry]) -> set[str]:
-    """The calls made since the last user text."""
+def _calls_of_last_response(entries: list[Entry]) -> set[str]:
+    """The calls of the last response, if nothing but results and injected rows came after it."""
     found: set[str] = set()
+    response = None
     for entry in reversed(entries):
         if entry.role == "user" and not entry.is_result:
             break
-        found.update(entry.calls())
+        if entry.role == "assistant":
+            if response is None:
+                response = entry.response
+            if entry.response != response:
+                break
+            found.update(entry.calls())
     return found
 
 

@@ -16,7 +16,31 @@ MISSING = -2
 NONE = -1
 """`parent` of a row that has none."""
 
+# Plain numbers: enum members cost a look-up in every test of every row.
+USER, ASSISTANT = int(RecordKind.USER), int(RecordKind.ASSISTANT)
+SYSTEM, ATTACHMENT = int(RecordKind.SYSTEM), int(RecordKind.ATTACHMENT)
+SIDECHAIN, META, BOUNDARY = int(Flag.SIDECHAIN), int(Flag.META), int(Flag.COMPACT_BOUNDARY)
+HAS_CALL, HAS_RESULT = int(Flag.TOOL_USE), int(Flag.TOOL_RESULT)
+
 _LOADED = (RecordKind.USER, RecordKind.ASSISTANT, RecordKind.SYSTEM, RecordKind.ATTACHMENT)
+
+
+_LOST_LINES = ("nul_padding", "spliced_record", "invalid_escape")
+"""Damage that makes a client skip the whole line, although the record in it can be recovered."""
+
+
+def _unreadable(conversation: Conversation, profile: ResumeProfile) -> list[int]:
+    """Records that this reader recovered from damaged lines and the client does not see (measured, case 18)."""
+    t = conversation.transcript
+    found: list[int] = []
+    for damage in t.damage:
+        glued = damage.kind == "two_records_one_line"
+        if not glued and damage.kind not in _LOST_LINES:
+            continue
+        start = int(np.searchsorted(t.line, damage.line, "left"))
+        end = int(np.searchsorted(t.line, damage.line, "right"))
+        found += range(start + 1 if glued and profile.reads_glued_lines else start, end)
+    return found
 
 
 class LoadedRows:
@@ -38,6 +62,7 @@ class LoadedRows:
         self.limit = len(t) if limit is None else limit
         loaded = np.isin(t.kind, _LOADED) & conversation.chained
         loaded[self.limit :] = False
+        loaded[_unreadable(conversation, profile)] = False
         links = loaded | ((t.kind == RecordKind.PROGRESS) & conversation.chained)
         links[self.limit :] = False
         slot, content = self._slots(loaded)
@@ -103,47 +128,68 @@ class LoadedRows:
             self._children = found
         return self._children
 
-    def flag(self, slot: int, flag: Flag) -> bool:
-        """Whether the row's content record has `flag`."""
+    def flag(self, slot: int, flag: int) -> bool:
+        """Whether the row's content record has `flag` (one of this module's numbers)."""
         return bool(self.flags[self.content[slot]] & flag)
 
-    def is_kind(self, slot: int, *kinds: RecordKind) -> bool:
-        """Whether the row is one of these kinds."""
-        return self.kind[self.content[slot]] in kinds
+    def is_kind(self, slot: int, kind: int) -> bool:
+        """Whether the row is of this kind (one of this module's numbers)."""
+        return self.kind[self.content[slot]] == kind
 
     def speaks(self, slot: int) -> bool:
         """A user or assistant row."""
-        return self.is_kind(slot, RecordKind.USER, RecordKind.ASSISTANT)
+        kind = self.kind[self.content[slot]]
+        return kind in (USER, ASSISTANT)
 
     def is_result(self, slot: int) -> bool:
         """A user row that holds a tool_result."""
-        return self.is_kind(slot, RecordKind.USER) and self.flag(slot, Flag.TOOL_RESULT)
+        record = self.content[slot]
+        return self.kind[record] == USER and bool(self.flags[record] & HAS_RESULT)
 
     def rides(self, slot: int) -> bool:
         """A row that hangs beside the conversation: attachment, system record, injected user text."""
-        if self.is_kind(slot, RecordKind.ATTACHMENT):
+        record = self.content[slot]
+        kind, flags = self.kind[record], self.flags[record]
+        if kind == ATTACHMENT:
             return True
-        if self.is_kind(slot, RecordKind.SYSTEM):
-            return not self.flag(slot, Flag.COMPACT_BOUNDARY)
-        return (
-            self.is_kind(slot, RecordKind.USER) and self.flag(slot, Flag.META) and not self.flag(slot, Flag.TOOL_RESULT)
-        )
+        if kind == SYSTEM:
+            return not flags & BOUNDARY
+        return kind == USER and bool(flags & META) and not flags & HAS_RESULT
 
     def message_key(self, slot: int) -> int:
         """xxh3 of `message.id` of an assistant row, 0 when it has none."""
-        return int(self.transcript.message_key[self.content[slot]])
+        return self._message_keys[self.content[slot]]
 
     def calls(self, slot: int) -> list[int]:
         """Keys of the tool_use ids of an assistant row."""
-        return self._keys(slot, BlockType.TOOL_USE) if self.is_kind(slot, RecordKind.ASSISTANT) else []
+        record = self.content[slot]
+        return self._call_keys.get(record, []) if self.kind[record] == ASSISTANT else []
 
     def answers(self, slot: int) -> list[int]:
         """Keys of the tool_use ids that a user row's tool_results answer."""
-        return self._keys(slot, BlockType.TOOL_RESULT) if self.is_kind(slot, RecordKind.USER) else []
+        record = self.content[slot]
+        return self._answer_keys.get(record, []) if self.kind[record] == USER else []
 
-    def _keys(self, slot: int, kind: BlockType) -> list[int]:
+    @cached_property
+    def _message_keys(self) -> list[int]:
+        return [int(key) for key in self.transcript.message_key.tolist()]
+
+    @cached_property
+    def _call_keys(self) -> dict[int, list[int]]:
+        return self._keys(BlockType.TOOL_USE)
+
+    @cached_property
+    def _answer_keys(self) -> dict[int, list[int]]:
+        return self._keys(BlockType.TOOL_RESULT)
+
+    def _keys(self, kind: BlockType) -> dict[int, list[int]]:
+        """The ids' keys of all blocks of one type, by record."""
         t = self.transcript
-        return [int(t.block_key[b]) for b in t.blocks_of(self.content[slot]) if t.block_type[b] == kind]
+        chosen = np.flatnonzero(t.block_type == kind)
+        found: dict[int, list[int]] = {}
+        for record, key in zip(t.block_record[chosen].tolist(), t.block_key[chosen].tolist(), strict=True):
+            found.setdefault(record, []).append(key)
+        return found
 
     def slot_of_uuid(self, uuid: object) -> int:
         """The slot of a uuid, MISSING when the client does not have it."""

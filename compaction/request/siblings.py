@@ -10,8 +10,7 @@ from __future__ import annotations
 from bisect import insort
 from dataclasses import dataclass, field
 
-from compaction.request.rows import LoadedRows
-from compaction.transcript import Flag, RecordKind
+from compaction.request.rows import ASSISTANT, HAS_CALL, META, SIDECHAIN, USER, LoadedRows
 
 
 @dataclass(slots=True)
@@ -31,7 +30,7 @@ def recover_siblings(rows: LoadedRows, chain: list[int], seen: set[int]) -> list
     done: set[int] = set()
     for position, row in enumerate(chain):
         key = rows.message_key(row)
-        if not rows.is_kind(row, RecordKind.ASSISTANT) or not key or key in done:
+        if not rows.is_kind(row, ASSISTANT) or not key or key in done:
             continue
         done.add(key)
         segment = finder.segment(row, position, key)
@@ -59,9 +58,9 @@ class _Finder:
         for row in range(rows.limit):
             if not rows.alive[row]:
                 continue
-            if rows.is_kind(row, RecordKind.ASSISTANT) and rows.message_key(row):
+            if rows.is_kind(row, ASSISTANT) and rows.message_key(row):
                 self.responses.setdefault(rows.message_key(row), []).append(row)
-                if rows.flag(row, Flag.TOOL_USE):
+                if rows.flag(row, HAS_CALL):
                     self._own(row)
             elif rows.is_result(row):
                 results.append(row)
@@ -94,9 +93,9 @@ class _Finder:
 
     def _same_side(self, one: int, other: int) -> bool:
         rows, t = self.rows, self.rows.transcript
-        return rows.flag(one, Flag.SIDECHAIN) == rows.flag(other, Flag.SIDECHAIN) and t.agent_id(
-            rows.content[one]
-        ) == t.agent_id(rows.content[other])
+        return rows.flag(one, SIDECHAIN) == rows.flag(other, SIDECHAIN) and t.agent_id(rows.content[one]) == t.agent_id(
+            rows.content[other]
+        )
 
     def key(self, row: int) -> tuple[float, int]:
         """Where a row stands: its file position, or behind its call when it was written before it."""
@@ -153,11 +152,9 @@ class _Finder:
 
     def _belongs(self, row: int, key: int) -> bool:
         rows = self.rows
-        if rows.is_kind(row, RecordKind.ASSISTANT):
+        if rows.is_kind(row, ASSISTANT):
             return rows.message_key(row) == key
-        return (
-            rows.is_result(row) or rows.rides(row) or (rows.is_kind(row, RecordKind.USER) and rows.flag(row, Flag.META))
-        )
+        return rows.is_result(row) or rows.rides(row) or (rows.is_kind(row, USER) and rows.flag(row, META))
 
     def _hosts(self, group: list[int], members: set[int]) -> list[int]:
         hosts = list(group)
@@ -172,7 +169,7 @@ class _Finder:
         """Single lines of riding records below `host` that the walk did not pass."""
         found: list[int] = []
         for child in self.rows.children.get(host, []):
-            for row in self._line(child, self.rows.flag(host, Flag.SIDECHAIN)):
+            for row in self._line(child, self.rows.flag(host, SIDECHAIN)):
                 self.seen.add(row)
                 found.append(row)
                 if host in self.rank:
@@ -183,7 +180,7 @@ class _Finder:
         rows = self.rows
         line: list[int] = []
         while True:
-            if row in self.seen or rows.flag(row, Flag.SIDECHAIN) != sidechain or not rows.rides(row):
+            if row in self.seen or rows.flag(row, SIDECHAIN) != sidechain or not rows.rides(row):
                 return []
             line.append(row)
             below = [r for r in rows.children.get(row, []) if r not in self.seen]
