@@ -26,7 +26,10 @@ class ExamineJob:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What the whole structure of a session says; None and () where `problem` tells why it could not be had."""
+    """What the whole structure of a session says; None and () where `problem` tells why it could not be had.
+
+    `context_tokens` is what `inspect` tells: the recorded context with what was added since.
+    """
 
     job: ExamineJob
     compactions: int | None = None
@@ -48,24 +51,26 @@ def examine(job: ExamineJob) -> Examination:
 
     A fault in a rule concerns that file only: it is kept as the row's problem and shown, the index goes on.
     """
+    from compaction.accounting import context_summary
     from compaction.conversation.session import open_session
     from compaction.diagnosis import diagnose
     from compaction.request import default_client
 
     try:
         session = open_session(job.path)
-        report = diagnose(session, default_client(session.conversation))
+        client = default_client(session.conversation)
+        report = diagnose(session, client)
+        context = context_summary(session.conversation, client)
     except CompactoscopeError as error:
         return Examination(job, problem=error.cause)
     except Exception as error:  # noqa: BLE001 - one session must not stop the library; the row shows what happened
         return Examination(job, problem=f"{type(error).__name__}: {error}"[:500])
     conversation = session.conversation
     severities = [finding.severity for finding in report.findings]
-    last = next((c for n in range(conversation.round_count, 0, -1) if (c := conversation.round_context(n))), None)
     return Examination(
         job,
         len(conversation.compactions),
-        last,
+        context["tokens"],
         severities.count("error"),
         severities.count("warning"),
         severities.count("info"),

@@ -22,6 +22,8 @@ _T = TRANSCRIPT
 _BATCH_BYTES = 1 << 20
 """Small files go to a worker together until they are this long: handing over a task costs more than reading one."""
 
+_NOT_EXAMINED = _T.c.kind.in_(("main", "subagent")) & (_T.c.examined_bytes != _T.c.bytes) & (_T.c.bytes > 0)
+
 
 @dataclass(slots=True)
 class IndexReport:
@@ -83,15 +85,17 @@ def refresh(
     progress.text = "looking for sessions"
     plan = _compare(catalogue, roots, report)
     with Workers(processes or os.cpu_count() or 1) as workers:
-        if plan.changed or plan.gone or plan.renamed:
+        changed = bool(plan.changed or plan.gone or plan.renamed)
+        if changed:
             folder_ids = _note_folders(catalogue, roots)
             _store_moves(catalogue, plan, report)
             jobs = _first_jobs(catalogue, plan, text)
             _scan_files(catalogue, jobs, folder_ids, workers, progress, report)
-        _link(catalogue)
-        if text:
+        if changed or plan.unlinked:
+            _link(catalogue)
+        if text and (changed or plan.text_behind):
             _scan_files(catalogue, _text_jobs(catalogue, roots), {}, workers, progress, report)
-        if findings:
+        if findings and (changed or plan.findings_behind):
             _examine_files(catalogue, roots, workers, progress, report)
     progress.text = "done"
     return report
@@ -99,17 +103,23 @@ def refresh(
 
 @dataclass(slots=True)
 class _Plan:
-    """The difference between the folders and the catalogue; paths by root in `root_of`."""
+    """The difference between the folders and the catalogue; paths by root in `root_of`.
+
+    `unlinked`, `text_behind` and `findings_behind`: an earlier refresh was stopped, or left that out.
+    """
 
     changed: list[tuple[FoundFile, _Known | None]] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
     renamed: list[tuple[int, str]] = field(default_factory=list)
     root_of: dict[str, str] = field(default_factory=dict)
+    unlinked: bool = False
+    text_behind: bool = False
+    findings_behind: bool = False
 
 
 def _compare(catalogue: Catalogue, roots: Sequence[str], report: IndexReport) -> _Plan:
-    known = _known_files(catalogue)
     plan = _Plan()
+    known = _known_files(catalogue, plan)
     seen: set[str] = set()
     unlisted: list[str] = []
     for root in roots:
@@ -122,23 +132,31 @@ def _compare(catalogue: Catalogue, roots: Sequence[str], report: IndexReport) ->
                 continue
             seen.add(path)
             have = known.get(path)
-            if have is not None and have.bytes == found.bytes and have.mtime_ns == found.mtime_ns:
+            if have is not None and have[1] == found.bytes and have[2] == found.mtime_ns:
                 report.unchanged += 1
                 continue
-            plan.changed.append((found, have))
+            plan.changed.append((found, _Known(*have) if have is not None else None))
             plan.root_of[path] = root
         unlisted += [problem.split(": ", 1)[0] for problem in report.problems[before:]]
     if len(seen) - len(plan.changed) < len(known):
-        gone = {p: k for p, k in known.items() if p not in seen and _under(p, roots) and not _under(p, unlisted)}
+        gone = {
+            p: _Known(*k) for p, k in known.items() if p not in seen and _under(p, roots) and not _under(p, unlisted)
+        }
         _match_renames(catalogue, plan, gone)
         plan.gone = [have.id for have in gone.values()]
     return plan
 
 
-def _known_files(catalogue: Catalogue) -> dict[str, _Known]:
-    query = sa.select(_T.c.path, _T.c.id, _T.c.bytes, _T.c.mtime_ns).where(_T.c.owner == catalogue.owner)
+def _known_files(catalogue: Catalogue, plan: _Plan) -> dict[str, tuple[int, int, int]]:
+    """Row id, size and time of every file we have, by path; plain tuples, since a warm start makes one for each."""
+    columns = (_T.c.path, _T.c.id, _T.c.bytes, _T.c.mtime_ns, _T.c.text_bytes < _T.c.indexed_bytes, _NOT_EXAMINED)
+    query = sa.select(*columns).where(_T.c.owner == catalogue.owner)
     with catalogue.reading() as connection:
-        return {path: _Known(number, size, time) for path, number, size, time in connection.execute(query)}
+        rows = connection.execute(query).all()
+        plan.unlinked = needs_linking(connection, catalogue.owner)
+    plan.text_behind = any(row[4] for row in rows)
+    plan.findings_behind = any(row[5] for row in rows)
+    return {row[0]: (row[1], row[2], row[3]) for row in rows}
 
 
 def _under(path: str, folders: Sequence[str]) -> bool:
@@ -317,12 +335,7 @@ def _batches(jobs: Iterable[ScanJob]) -> Iterator[list[ScanJob]]:
 def _examine_files(
     catalogue: Catalogue, roots: Sequence[str], workers: Workers, progress: Progress, report: IndexReport
 ) -> None:
-    query = sa.select(_T.c.id, _T.c.path, _T.c.bytes).where(
-        _T.c.owner == catalogue.owner,
-        _T.c.kind.in_(("main", "subagent")),
-        _T.c.examined_bytes != _T.c.bytes,
-        _T.c.bytes > 0,
-    )
+    query = sa.select(_T.c.id, _T.c.path, _T.c.bytes).where(_T.c.owner == catalogue.owner, _NOT_EXAMINED)
     with catalogue.reading() as connection:
         jobs = [ExamineJob(r.id, r.path, r.bytes) for r in connection.execute(query) if _under(r.path, roots)]
     if not jobs:

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from compaction.accounting.prices import PriceSet, Usage, bundled_prices
+import numpy as np
+import numpy.typing as npt
+
+from compaction.accounting.prices import bundled_prices
+from compaction.accounting.pricing import price_charges
 from compaction.accounting.usage import Ledger, Responses
 from compaction.accounting.usage_rows import prompt_tokens
 from compaction.catalogue.fingerprint import key_of
@@ -44,37 +50,27 @@ def responses_of(transcript: Transcript, lines_before: int, path: str) -> list[S
     settled = ledger.settle()
     if not settled.count:
         return []
-    costs = _costs(settled, bundled_prices().set())
     rows = settled.rows[settled.best]
-    first_record = _first_records(settled)
-    context = prompt_tokens(rows)
+    context = prompt_tokens(rows).tolist()
+    for number in np.flatnonzero(rows["iterated"]).tolist():
+        usage = transcript.usage_at(int(rows["usage"][number]))
+        context[number] = context_of_iterations(usage.iterations) or context[number]
+    lines = (transcript.line[_first_records(settled)] + lines_before).tolist()
+    models = settled.names.models.names
+    columns: Iterator[tuple[Any, ...]] = zip(
+        *(rows[name].tolist() for name in ("message", "request", "instance", "model", "sidechain")),
+        lines, settled.time.tolist(), settled.tokens.tolist(), context, settled.uncertain.tolist(), _costs(settled),
+        strict=True,
+    )  # fmt: skip
     found: list[ScannedResponse] = []
-    for number in range(settled.count):
-        row = rows[number]
-        line = int(transcript.line[first_record[number]]) + lines_before
-        tokens = int(context[number])
-        if row["iterated"]:
-            tokens = context_of_iterations(transcript.usage_at(int(row["usage"])).iterations) or tokens
-        model = settled.model(number)
-        identity = (
-            f"{row['message']} {row['request']} {row['instance']} {model}" if row["message"] else f"{path}:{line}"
-        )
-        fresh, output, read, write_5m, write_1h = (int(n) for n in settled.tokens[number])
+    for message, request, instance, model, sidechain, line, time, tokens, size, uncertain, cost in columns:
+        fresh, output, read, write_5m, write_1h = tokens
+        name = models[model]
+        identity = f"{message} {request} {instance} {name}" if message else f"{path}:{line}"
+        key = key_of(identity.encode("utf-8", "replace"))
         found.append(
             ScannedResponse(
-                message_key=key_of(identity.encode("utf-8", "replace")),
-                line=line,
-                timestamp_ms=int(settled.time[number]),
-                model=model,
-                sidechain=bool(row["sidechain"]),
-                input_tokens=fresh,
-                output_tokens=output,
-                cache_read_tokens=read,
-                cache_write_5m_tokens=write_5m,
-                cache_write_1h_tokens=write_1h,
-                context_tokens=tokens,
-                uncertain=bool(settled.uncertain[number]),
-                cost_usd=costs[number],
+                key, line, time, name, sidechain, fresh, output, read, write_5m, write_1h, size, uncertain, cost
             )
         )
     return found
@@ -88,25 +84,17 @@ def _agents_with_files(transcript: Transcript, path: str) -> frozenset[str]:
     return frozenset(a for a in agents if any(os.path.exists(os.path.join(p, f"agent-{a}.jsonl")) for p in places))
 
 
-def _first_records(settled: Responses) -> list[int]:
-    records: dict[int, int] = {}
-    for response, record in zip(settled.response_of.tolist(), settled.rows["record"].tolist(), strict=True):
-        records.setdefault(response, record)
-    return [records[number] for number in range(settled.count)]
+def _first_records(settled: Responses) -> npt.NDArray[np.int64]:
+    """The first record of every response, in file order."""
+    first = np.full(settled.count, np.iinfo(np.int64).max)
+    np.minimum.at(first, settled.response_of, settled.rows["record"].astype(np.int64))
+    return first
 
 
-def _costs(settled: Responses, prices: PriceSet) -> list[float | None]:
+def _costs(settled: Responses) -> list[float | None]:
     """USD of each response: the sum of its charges, None when one of them has no price."""
-    costs: list[float | None] = [0.0] * settled.count
-    models, words = settled.names.models.names, settled.names.words.names
-    for charge in settled.charges:
-        number = int(charge["response"])
-        fresh, output, read, write_5m, write_1h = (int(n) for n in charge["tokens"])
-        billed = Usage(
-            fresh, output, read, write_5m, write_1h, int(charge["web"]), int(charge["time"]),
-            words[charge["speed"]], words[charge["geo"]], bool(charge["batch"]),
-        )  # fmt: skip
-        price = prices.price(models[charge["model"]], billed)
-        so_far = costs[number]
-        costs[number] = None if price is None or so_far is None else so_far + price.total
-    return costs
+    priced = price_charges(settled, bundled_prices().set())
+    response = settled.charges["response"]
+    usd = np.bincount(response, priced.usd.sum(axis=1) + priced.web_usd, settled.count).tolist()
+    unpriced = set(response[~priced.priced].tolist())
+    return [None if number in unpriced else cost for number, cost in enumerate(usd)]

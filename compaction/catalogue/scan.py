@@ -193,12 +193,12 @@ def summarise(transcript: Transcript, lines_before: int, path: str) -> Summary:
     found = Summary()
     count = len(transcript)
     found.lines = lines_before + transcript.line_count
-    found.records = count
+    found.records = count - int((transcript.kind == RecordKind.DAMAGED).sum())
     if not count:
         return found
     kinds, flags = transcript.kind, transcript.flags
     found.damaged = len(transcript.damage)
-    found.messages = int(np.isin(kinds, (RecordKind.USER, RecordKind.ASSISTANT)).sum())
+    found.messages = int(((kinds == RecordKind.USER) | (kinds == RecordKind.ASSISTANT)).sum())
     stamps = transcript.timestamp_ms[transcript.timestamp_ms > 0]
     if len(stamps):
         found.first_ms, found.last_ms = int(stamps.min()), int(stamps.max())

@@ -77,7 +77,7 @@ class SessionEntry:
 
     Attributes:
         own: totals of the session's file; total: with its subagents.
-        context_tokens: context of the last response, recorded; None without one.
+        context_tokens: the context now (recorded; with what was added since once diagnosed); None when not known.
         series: context sizes over the session, for a sparkline.
         findings: (errors, warnings, infos), None while the file was not diagnosed since it changed.
         times in UTC milliseconds, 0 unknown; `mtime_ns` of the file.

@@ -82,7 +82,8 @@ class TranscriptRow(Base):
     uncertain_responses: Mapped[int]
     """Responses whose output_tokens is a placeholder (transcript-format.md §5)."""
     context_tokens: Mapped[int | None]
-    """Context of the last response of the main thread, as recorded; None without a response."""
+    """Tokens of the context now: of the last response as recorded until the session was examined (None without a
+    response), then what `inspect` tells, with what was added since."""
     context_series: Mapped[bytes] = mapped_column(LargeBinary)
     """Sparkline: at most 48 little-endian uint32, each the maximum of an equal share of the responses."""
 
