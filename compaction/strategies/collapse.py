@@ -66,7 +66,8 @@ class ContextCollapse:
             block = stand_in(view, parts, settings)
             tokens = view.tokens_of_new(block)
             # By the rough estimate: it depends on the segment alone, so folding once leaves nothing to fold again.
-            freed = sum(rough_tokens_of_block(part.value) for part in parts) - rough_tokens_of_block(block)
+            recorded = sum(rough_tokens_of_block(view.recorded(part) or part.value) for part in parts)
+            freed = recorded - rough_tokens_of_block(block)
             if not has_answers(given, parts) or freed < max(1, settings.min_tokens):
                 continue
             rewrite.stand_in(parts, [block])
@@ -97,15 +98,22 @@ class ContextCollapse:
 
 def finished_segments(view: ContextView, keep_recent: int) -> list[Segment]:
     """Segments followed by another prompt, oldest first, without the newest `keep_recent` (the open one included)."""
-    starts: list[int] = []
+    borders: list[int] = []
     message = -1
     for number, part in enumerate(view.parts):
-        if view.is_prompt(part) and (part.place[0] != message or not starts):
+        folded = is_stand_in(part)
+        if folded or (view.is_prompt(part) and (part.place[0] != message or is_stand_in(view.parts[number - 1]))):
             message = part.place[0]
-            if safe_border(view, number) == number:
-                starts.append(number)
-    segments = [Segment(first, end) for first, end in pairwise(starts)]
-    return segments[: max(0, len(starts) - max(1, keep_recent))]
+            if folded or safe_border(view, number) == number:
+                borders.append(number)
+    segments = [Segment(first, end) for first, end in pairwise(borders)]
+    finished = segments[: max(0, len(borders) - max(1, keep_recent))]
+    return [segment for segment in finished if not is_stand_in(view.parts[segment.first])]
+
+
+def is_stand_in(part: Part) -> bool:
+    """Whether a block stands for a segment that was folded before."""
+    return part.role == "user" and part.text.startswith(COLLAPSED)
 
 
 def stand_in(view: ContextView, parts: Sequence[Part], settings: CollapseSettings) -> Json:
