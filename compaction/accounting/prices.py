@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from compaction.accounting.models import model_key
+from compaction.data_folder import config_folder
 from compaction.errors import UsageError
 from compaction.resources import resource
 
@@ -169,31 +170,47 @@ class PriceBook:
         return self._sets[found[0]]
 
 
+USER_FILE = "prices.json"
+"""Name of the person's own price file in the configuration folder."""
+
+
 def load_price_book(user_file: Path | None = None) -> PriceBook:
     """The price sets, with the rows of the person's file in front of those of the set they name.
 
-    The file has the form of resources/prices.json. A set it names that exists gets its rows first; any other set is
-    added. A plain `{"rows": [...]}` adds its rows to every set.
+    The file (default: `prices.json` of the configuration folder, if there is one) has the form of
+    resources/prices.json. A set it names that exists gets its rows first; any other set is added. A plain
+    `{"rows": [...]}` adds its rows to every set.
 
     Raises:
         UsageError: the file is not readable as prices; file, row and cause are named.
     """
-    book = json.loads(resource("prices.json").read_text("utf-8"))
-    aliases = dict(book["aliases"])
-    sets = {name: _set(name, entry, aliases, "prices.json") for name, entry in book["sets"].items()}
-    if user_file is not None and user_file.exists():
+    user_file = user_file if user_file is not None else config_folder() / USER_FILE
+    sets, aliases, default = _bundled_sets()
+    if user_file.exists():
         for name, own in _own_sets(user_file, list(sets), aliases).items():
             base = sets.get(name)
-            sets[name] = own if base is None else PriceSet(
-                name, base.source, own.rows + base.rows, base.web_search, base.batch, {**base.aliases, **own.aliases}
-            )  # fmt: skip
-    return PriceBook(sets, book["default"])
+            sets[name] = own if base is None else _merged(own, base)
+    return PriceBook(sets, default)
 
 
 @lru_cache(maxsize=1)
 def bundled_prices() -> PriceBook:
     """The price sets of resources/prices.json alone."""
-    return load_price_book()
+    sets, _, default = _bundled_sets()
+    return PriceBook(sets, default)
+
+
+def _bundled_sets() -> tuple[dict[str, PriceSet], dict[str, str], str]:
+    book = json.loads(resource("prices.json").read_text("utf-8"))
+    aliases = dict(book["aliases"])
+    sets = {name: _set(name, entry, aliases, USER_FILE) for name, entry in book["sets"].items()}
+    return sets, aliases, str(book["default"])
+
+
+def _merged(own: PriceSet, base: PriceSet) -> PriceSet:
+    return PriceSet(
+        base.name, base.source, own.rows + base.rows, base.web_search, base.batch, {**base.aliases, **own.aliases}
+    )
 
 
 def _own_sets(path: Path, known: list[str], aliases: dict[str, str]) -> dict[str, PriceSet]:

@@ -9,7 +9,6 @@ from compaction.accounting.prices import BUCKETS, PriceBook, load_price_book
 from compaction.accounting.usage import Ledger
 from compaction.cli.output import print_json, print_line, print_table, warn
 from compaction.conversation.session import subagent_paths
-from compaction.data_folder import config_folder
 from compaction.errors import InputUnreadable
 from compaction.transcript import Transcript, open_transcript
 from compaction.transcript.usage_lines import open_usage_lines
@@ -37,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
 
 def price_book() -> PriceBook:
     """The bundled price sets with the person's own `prices.json` of the configuration folder in front."""
-    return load_price_book(config_folder() / "prices.json")
+    return load_price_book()
 
 
 def read_usage(paths: list[str]) -> Ledger:
