@@ -26,9 +26,13 @@ def loaded(entries: list[Entry], profile: ResumeProfile, resumes: bool, dropped:
         entries = regrouped(entries)
     answered = {call for entry in entries for call in entry.answers()}
     interrupted: set[str] = set()
+    kept = answered
     if resumes and profile.answers_interrupted_calls is not None:
-        interrupted = _calls_of_last_response(entries) - answered
-    entries = _without_calls(entries, answered | interrupted, dropped)
+        interrupted = _calls_of_open_turn(entries, only_last=True) - answered
+        kept = answered | interrupted
+        if _ends_with_result(entries, answered):
+            kept = answered | _calls_of_open_turn(entries, only_last=False)
+    entries = _without_calls(entries, kept, dropped)
     entries = _without_empty_responses(entries, profile, dropped)
     if interrupted:
         entries += _answers(entries, interrupted, profile.answers_interrupted_calls or "")
@@ -37,8 +41,8 @@ def loaded(entries: list[Entry], profile: ResumeProfile, resumes: bool, dropped:
     return entries
 
 
-def _calls_of_last_response(entries: list[Entry]) -> set[str]:
-    """The calls of the last response, if nothing but results and injected rows came after it."""
+def _calls_of_open_turn(entries: list[Entry], *, only_last: bool) -> set[str]:
+    """The calls made since the last user text; `only_last`: those of the last response."""
     found: set[str] = set()
     response = None
     for entry in reversed(entries):
@@ -47,10 +51,19 @@ def _calls_of_last_response(entries: list[Entry]) -> set[str]:
         if entry.role == "assistant":
             if response is None:
                 response = entry.response
-            if entry.response != response:
+            if only_last and entry.response != response:
                 break
             found.update(entry.calls())
     return found
+
+
+def _ends_with_result(entries: list[Entry], answered: set[str]) -> bool:
+    """Whether a tool_result stands last when calls without result are left out: the turn was cut off in its middle."""
+    for entry in reversed(entries):
+        calls = entry.calls()
+        if entry.role in ("user", "assistant") and not (calls and answered.isdisjoint(calls)):
+            return entry.is_result
+    return False
 
 
 def _without_calls(entries: list[Entry], kept: set[str], dropped: list[Dropped]) -> list[Entry]:
