@@ -33,7 +33,8 @@ def preview_of(value: Any, limit: int) -> str:
     `·`, at most `limit` characters (with `…` when more was left out)."""
     text = _describe(value, limit * 4)
     line = " ".join(text[: limit * 4].split())
-    line = "".join(c if c.isprintable() else "·" for c in line)
+    if not line.isprintable():
+        line = "".join(c if c.isprintable() else "·" for c in line)
     return line if len(line) <= limit else line[: max(limit - 1, 0)] + "…"
 
 

@@ -149,7 +149,7 @@ ACTIONS = [
     ),
     Action(
         "view.collapse_all",
-        "&Collapse to API rounds",
+        "C&ollapse to API rounds",
         lambda context: tree(context).collapse_to_rounds(),
         icon="collapse",
         shortcut="Ctrl+Shift+R",

@@ -75,7 +75,7 @@ class Action:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        return (self.shortcut,) if isinstance(self.shortcut, str) else self.shortcut
+        return tuple(key for key in ((self.shortcut,) if isinstance(self.shortcut, str) else self.shortcut) if key)
 
 
 MODULES: list[str] = [

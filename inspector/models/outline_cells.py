@@ -350,6 +350,8 @@ def block_marks(structure: OutlineStructure, block: int) -> list[Mark]:
         marks.append(Mark("✖", "error", "error"))
     if flags & BlockFlag.CLEARED:
         marks.append(Mark("✂", "cleared", "accent"))
+    if block in conversation.running:
+        marks.append(Mark("⋯", "running", "accent"))
     if structure.block_problems[block]:
         if kind in (BlockType.TOOL_USE, BlockType.SERVER_TOOL_USE):
             repeated = conversation.pair[block] >= 0

@@ -207,6 +207,7 @@ class OutlineStructure:
         mask: Mask = (c.transcript.block_flags & BlockFlag.ERROR) != 0
         for numbers in (c.uses_without_result, c.results_without_use, c.duplicate_results, c.duplicate_uses):
             mask[np.array(numbers, np.int64)] = True
+        mask[np.array(list(c.running), np.int64)] = False
         return mask
 
     @cached_property

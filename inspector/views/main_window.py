@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShortcut, QShowEvent
@@ -30,6 +31,9 @@ from inspector.views.registry import STATUS_VIEWS, VIEWS, view
 from inspector.views.start_page import StartPage
 from inspector.views.status_area import StatusArea
 
+if TYPE_CHECKING:
+    from inspector.documents.live_documents import LiveDocuments
+
 LAYOUT_VERSION = 1
 """Raise it when docks or toolbars change so that an old saved layout would hide them."""
 FOLDER_LIMIT = 50
@@ -44,6 +48,8 @@ class MainWindow(QMainWindow):
     """
 
     current_document_changed = Signal(object)
+    live: LiveDocuments | None = None
+    """Follows the files of the open sessions; None in pictures and in tests of the window alone."""
 
     def __init__(self, context: AppContext) -> None:
         super().__init__()
@@ -148,7 +154,8 @@ class MainWindow(QMainWindow):
             dock.forget(document)
         self.status_area.forget(document)
         page.deleteLater()
-        document.deleteLater()
+        # Python frees it with its last reference, so that work which still ends does not meet a deleted object.
+        document.setParent(None)
         if not self._pages:
             self._center.setCurrentWidget(self.start_page)
             self.start_page.refresh()

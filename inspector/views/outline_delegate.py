@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import cast
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
+from PySide6.QtGui import QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 from inspector.models.outline import Column, OutlineModel
@@ -78,21 +78,21 @@ class OutlineDelegate(QStyledItemDelegate):
     def _background(
         self, painter: QPainter, rect: QRect, model: OutlineModel, row: int, cells: RowCells, state: QStyle.StateFlag
     ) -> None:
-        colours = self._theme.colours
+        theme = self._theme
         if state & QStyle.StateFlag.State_Selected:
             active = state & QStyle.StateFlag.State_Active
-            painter.fillRect(rect, QColor(colours.selected if active else colours.selected_idle))
+            painter.fillRect(rect, theme.named("selected" if active else "selected_idle"))
         elif model.node(row) in model.partner:
-            painter.fillRect(rect, QColor(colours.partner))
+            painter.fillRect(rect, theme.named("partner"))
         elif cells.header:
-            tint = self._theme.group_tint(cells.band) if cells.band else QColor(colours.raised)
+            tint = self._theme.group_tint(cells.band) if cells.band else theme.named("raised")
             painter.fillRect(rect, tint)
         elif state & QStyle.StateFlag.State_MouseOver:
-            painter.fillRect(rect, QColor(colours.hover))
+            painter.fillRect(rect, theme.named("hover"))
         else:
-            painter.fillRect(rect, QColor(colours.base))
+            painter.fillRect(rect, theme.named("base"))
         if cells.header:
-            painter.setPen(QColor(colours.border))
+            painter.setPen(theme.named("border"))
             painter.drawLine(rect.topLeft(), rect.topRight())
 
     def _what(self, painter: QPainter, rect: QRect, model: OutlineModel, row: int, cells: RowCells) -> None:
@@ -111,9 +111,7 @@ class OutlineDelegate(QStyledItemDelegate):
         painter.drawPixmap(left, rect.top() + (rect.height() - icon_size) // 2, pixmap)
         left += icon_size + 6
         if cells.header and cells.band:
-            painter.setPen(
-                self._theme.group_colour(cells.band) if self._theme.dark else QColor(self._theme.colours.muted)
-            )
+            painter.setPen(self._theme.group_colour(cells.band) if self._theme.dark else self._theme.named("muted"))
             glyph = self._theme.group_glyph(cells.band)
             width = self._metrics[False].horizontalAdvance(glyph) + 5
             painter.drawText(QRect(left, rect.top(), width, rect.height()), Qt.AlignmentFlag.AlignVCenter, glyph)
@@ -129,12 +127,12 @@ class OutlineDelegate(QStyledItemDelegate):
         """The percentage with a bar below it: the bar takes no width of its own."""
         if cells.share < 0:
             return
-        colours = self._theme.colours
+        theme = self._theme
         track = QRect(rect.left() + 6, rect.bottom() - 4, rect.width() - 13, 3)
         filled = min(track.width(), round(track.width() * cells.share))
         if filled > 0:
-            painter.fillRect(track, QColor(colours.border))
-            painter.fillRect(QRect(track.left(), track.top(), filled, track.height()), QColor(colours.accent))
+            painter.fillRect(track, theme.named("border"))
+            painter.fillRect(QRect(track.left(), track.top(), filled, track.height()), theme.named("accent"))
         self._text(painter, rect.adjusted(6, 0, -7, -2), cells.texts[Column.SHARE], True, right=True)
 
     def _flags(self, painter: QPainter, rect: QRect, cells: RowCells) -> None:
@@ -168,8 +166,10 @@ class OutlineDelegate(QStyledItemDelegate):
     def _text(self, painter: QPainter, rect: QRect, text: str, muted: bool, *, right: bool = False) -> None:
         if not text or rect.width() < 4:
             return
-        painter.setPen(QColor(self._theme.colours.muted if muted else self._theme.colours.text))
+        painter.setPen(self._theme.named("muted" if muted else "text"))
         side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
+        # Laying out text that cannot be seen costs most of a cell: no letter is narrower than an eighth of a line.
+        text = text[: 8 * rect.width() // self._unit]
         shown = self._metrics[False].elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
         painter.drawText(rect, side | Qt.AlignmentFlag.AlignVCenter, shown)
 
@@ -177,6 +177,6 @@ class OutlineDelegate(QStyledItemDelegate):
         """The current row's border in the focused view: the focus must be seen without the selection's colour."""
         if self._view.currentIndex().row() != index.row() or not self._view.hasFocus():
             return
-        painter.setPen(QColor(self._theme.colours.accent))
+        painter.setPen(self._theme.named("accent"))
         painter.drawLine(rect.left(), rect.top(), rect.right(), rect.top())
         painter.drawLine(rect.left(), rect.bottom(), rect.right(), rect.bottom())

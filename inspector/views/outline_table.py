@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QModelIndex, Qt, Signal
+from PySide6.QtCore import QEvent, QItemSelectionModel, QModelIndex, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
@@ -78,7 +78,9 @@ class OutlineTable(QTableView):
         inside = top <= row and (bottom < 0 or row < bottom)
         # Column 0 is kept in view: QTableView would scroll sideways to show the whole cell.
         left = self.horizontalScrollBar().value()
-        self.setCurrentIndex(index)
+        # Not setCurrentIndex: while Ctrl is held for a shortcut it would add to the selection.
+        flags = QItemSelectionModel.SelectionFlag
+        self.selectionModel().setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
         if not inside and center:
             self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
         self.horizontalScrollBar().setValue(left)

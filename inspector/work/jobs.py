@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, ParamSpec, TypeVar
 
+import shiboken6
 from PySide6.QtCore import QCoreApplication, QEventLoop, QObject, QTimer, Signal
 
 from compaction.errors import Cancelled
@@ -121,12 +122,16 @@ class JobRunner(QObject):
         self._closed = False
 
     def start(self, op: Op[Result]) -> Job[Result]:
-        """Queue the work and return its job; add the handlers to that (none runs before the next poll)."""
+        """Queue the work and return its job; add the handlers to that (none runs before the next poll).
+
+        After `close` the job is cancelled at once: the window is going, nobody waits for the result.
+        """
+        job = Job(op)
         if self._closed:
-            raise RuntimeError("the job runner is closed")
+            job.state = JobState.CANCELLED
+            return job
         if op.token:
             self.supersede(op.token)
-        job = Job(op)
         job._future = self._threads.submit(op.work, job.progress)
         self._jobs.append(job)
         self.started.emit(job)
@@ -194,22 +199,29 @@ class JobRunner(QObject):
             error = future.exception()
             if error is None:
                 job.state = JobState.DONE
-                for handler in job._success:
+                for handler in filter(_alive, job._success):
                     handler(future.result())
             elif isinstance(error, Cancelled):
                 job.state = JobState.CANCELLED
             elif isinstance(error, Exception):
                 job.state = JobState.FAILED
-                for failure in job._failure:
+                for failure in filter(_alive, job._failure):
                     failure(error)
                 if not job._failure:
                     self.failed.emit(job, error)
             else:
                 raise error
         finally:
-            for finished in job._finished:
+            for finished in filter(_alive, job._finished):
                 finished()
             self.ended.emit(job)
+
+
+def _alive(handler: Callable[..., object]) -> bool:
+    """Whether the Qt objects a handler belongs to still exist: a closed tab's results have nobody to go to."""
+    owners = [getattr(handler, "__self__", None)]
+    owners += [cell.cell_contents for cell in getattr(handler, "__closure__", None) or ()]
+    return all(shiboken6.isValid(owner) for owner in owners if isinstance(owner, QObject))
 
 
 def in_process(

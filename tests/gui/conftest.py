@@ -6,10 +6,17 @@ import gc
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from inspector.app import make_context
+from inspector.context import AppContext
+from inspector.settings import Settings
+from inspector.views.main_window import MainWindow
 
 _GRACE_SECONDS = 5.0
 
@@ -36,6 +43,29 @@ def nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     for widget in shown:
         widget.close()
     assert not shown, f"windows are still open after the test: {shown}"
+
+
+@pytest.fixture
+def app_context(qtbot: QtBot, tmp_path: Path) -> Iterator[AppContext]:
+    """A whole context as the program makes it, with every action bound and settings of this test alone."""
+    context = make_context(Settings(tmp_path / "config"), "light")
+    yield context
+    context.runner.close()
+    context.actions.release()
+    context.workspace = None
+
+
+@pytest.fixture
+def window(app_context: AppContext, qtbot: QtBot) -> MainWindow:
+    """The main window, shown, with the default layout."""
+    shown = MainWindow(app_context)
+    qtbot.addWidget(shown)
+    shown.restore_layout()
+    shown.resize(1280, 800)
+    shown.show()
+    shown.activateWindow()
+    qtbot.waitUntil(shown.isActiveWindow, timeout=5000)
+    return shown
 
 
 def _running(before: set[threading.Thread]) -> list[threading.Thread]:
