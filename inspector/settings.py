@@ -33,6 +33,15 @@ SHOW_SIDECHAIN = Setting("tree/sidechain", True, "Show records of subagents that
 SHOW_META = Setting("tree/meta", True, "Show records that the client injected and marked as meta.")
 SHOW_BOOKKEEPING = Setting("tree/bookkeeping", False, "Show progress, snapshots, queue and session-state records.")
 RESTORE_TABS = Setting("window/restore_tabs", True, "Open the sessions of the last run again.")
+API_BASE_URL = Setting("api/base_url", "", "Where the Messages API is; empty: the SDK's own address.")
+API_MODEL = Setting("api/model", "", "The model that is asked for summaries; empty: the session's own.")
+API_TIMEOUT = Setting("api/timeout", 120.0, "Seconds of silence after which a call fails.")
+API_KEEP_IMAGES = Setting("api/keep_images", False, "Send images and documents with a summary request.")
+FOLLOW_LIVE = Setting("live/follow", True, "Take in what is written to an open session while it is open.")
+FOLLOW_END = Setting("live/end", False, "Keep the end of a growing session in view.")
+NOTIFY = Setting("live/notify", False, "Tell when a session that is not in front needs attention.")
+NOTIFY_PERCENT = Setting("live/notify_percent", 80, "Share of the effective window from which the context is told, %.")
+SINGLE_INSTANCE = Setting("window/single_instance", True, "A second start opens its files in the running window.")
 RECENT_LIMIT = 12
 
 

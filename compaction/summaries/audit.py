@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from compaction.conversation import Conversation
-from compaction.transcript import BlockFlag, BlockType, Flag, RecordKind
+from compaction.conversation import Conversation, build_conversation
+from compaction.transcript import BlockFlag, BlockType, Flag, RecordKind, transcript_from_bytes
 
 _WORD = re.compile(r"[^\W_]{3,}")
 PRESENT_SHARE = 0.6
@@ -66,6 +66,12 @@ def recorded_summary(conversation: Conversation, boundary: int) -> str:
         if int(t.flags[record]) & Flag.COMPACT_SUMMARY:
             return _text(t.message(record).get("content"))
     return ""
+
+
+def conversation_before(conversation: Conversation, boundary: int) -> Conversation:
+    """The session as it stood right before a recorded compaction: what a fresh summary of it has to work from."""
+    t = conversation.transcript
+    return build_conversation(transcript_from_bytes(t.raw(0, int(t.offset[boundary])), t.name))
 
 
 def audit_recorded(conversation: Conversation, boundary: int, summary: str = "") -> SummaryAudit:

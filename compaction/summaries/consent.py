@@ -47,6 +47,19 @@ class Outgoing:
     key_from: str
     request: SummaryRequest
 
+    def facts(self) -> list[tuple[str, str]]:
+        """What would be sent, where to, and what it should cost, as names and values for the person."""
+        return [
+            ("what for", self.purpose),
+            ("host", self.host),
+            ("model", self.model),
+            ("request", f"{self.messages:,} messages, {self.body_bytes:,} bytes"),
+            ("tokens in", _figure(self.input_tokens, "{:,.0f}")),
+            ("cost, cache cold", _figure(self.cost_usd, "${:,.4f}")),
+            ("cost, cache warm", _figure(self.cost_warm_usd, "${:,.4f}")),
+            ("key from", self.key_from),
+        ]
+
 
 class ConsentNeeded(CompactoscopeError):
     """Something would be sent and nobody has agreed yet; `outgoing` says what."""
@@ -59,17 +72,7 @@ class ConsentNeeded(CompactoscopeError):
 
     def facts(self) -> list[tuple[str, str]]:
         """What would be sent, where to, and what it should cost."""
-        out = self.outgoing
-        return [
-            ("what for", out.purpose),
-            ("host", out.host),
-            ("model", out.model),
-            ("request", f"{out.messages:,} messages, {out.body_bytes:,} bytes"),
-            ("tokens in", _figure(out.input_tokens, "{:,.0f}")),
-            ("cost, cache cold", _figure(out.cost_usd, "${:,.4f}")),
-            ("cost, cache warm", _figure(out.cost_warm_usd, "${:,.4f}")),
-            ("key from", out.key_from),
-        ]
+        return self.outgoing.facts()
 
 
 def request_for(task: SummaryTask, options: RequestOptions, prompt: str = "", *, share: bool = True) -> SummaryRequest:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from compaction.progress import Progress
 from compaction.request.wire import WireRequest
+from compaction.strategies.server_edits import BETA_HEADERS
 from compaction.summaries.failures import answer_failure
 from compaction.summaries.run import Listener, run_cancellable
 from compaction.summaries.usage import CallUsage, usage_of
@@ -14,10 +15,8 @@ if TYPE_CHECKING:
     import anthropic
 
 Json = dict[str, Any]
-CONTEXT_MANAGEMENT_BETA = "context-management-2025-06-27"
-COMPACT_BETA = "compact-2026-01-12"
 ON_DEMAND_COMPACT_BETA = "compact-2026-09-04"
-"""Beta headers of the clear edits, threshold compaction and on-demand compaction (api.md §1.5)."""
+"""Beta header of on-demand compaction (api.md §1.5)."""
 _MINIMUM_COMPACTION_OUTPUT = 8_000
 """max_tokens caps an on-demand compaction's summary: "allow several thousand" (api.md §2.3)."""
 
@@ -40,9 +39,7 @@ def count_request(wire: WireRequest, edits: list[Json] | None) -> Json:
     body = _base(wire)
     if edits:
         body["context_management"] = {"edits": copy.deepcopy(edits)}
-        body["betas"] = [CONTEXT_MANAGEMENT_BETA]
-        if any(e.get("type") == "compact_20260112" for e in edits):
-            body["betas"].append(COMPACT_BETA)
+        body["betas"] = sorted({BETA_HEADERS[e["type"]] for e in edits if e.get("type") in BETA_HEADERS})
     return body
 
 

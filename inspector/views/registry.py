@@ -70,6 +70,14 @@ VIEWS: list[ViewSpec] = [
         tip="The request a client sends, beside the records it is made of: cleared, dropped, merged, injected.",
     ),
     ViewSpec(
+        "summaries",
+        "Summaries",
+        "summary",
+        "center",
+        "inspector.views.summaries.view:SummariesView",
+        tip="Recorded and fresh summaries beside their sources, the session memory, what the API counts.",
+    ),
+    ViewSpec(
         "detail",
         "Detail",
         "detail",
@@ -87,6 +95,15 @@ VIEWS: list[ViewSpec] = [
         shortcut="Alt+3",
         tip="What is wrong with the session, why, and how it can be mended.",
         badge=lambda document: document.diagnosis.badge(),
+    ),
+    ViewSpec(
+        "timeline",
+        "Context",
+        "chart",
+        "bottom",
+        "inspector.views.charts.context_chart:ContextChart",
+        shortcut="Alt+4",
+        tip="How the context grew, round by round, what it is made of, where it was compacted, and what it cost.",
     ),
 ]
 """Every view, in the order of tabs and docks. Add one line here for a view of your own."""

@@ -1,0 +1,113 @@
+"""How the API is reached: address, model, time limit; the key goes to the system's keyring and nowhere else."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QDoubleSpinBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from compaction.accounting.prices import bundled_prices
+from compaction.summaries.api_client import ApiSettings, credential_source, store_key
+from compaction.summaries.summary_request import RequestOptions
+from inspector.settings import API_BASE_URL, API_KEEP_IMAGES, API_MODEL, API_TIMEOUT, Settings
+from inspector.views.detail.pages import plain_label
+
+
+def api_settings(settings: Settings) -> ApiSettings:
+    """The stored address and time limit."""
+    return ApiSettings(settings.get(API_BASE_URL), settings.get(API_TIMEOUT))
+
+
+def request_options(settings: Settings) -> RequestOptions:
+    """The stored model and image choice."""
+    return RequestOptions(model=settings.get(API_MODEL), keep_images=settings.get(API_KEEP_IMAGES))
+
+
+class ApiDialog(QDialog):
+    """Edits the API settings; nothing is sent from here."""
+
+    def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._settings = settings
+        self.setWindowTitle("API settings")
+        self.base_url = QLineEdit(settings.get(API_BASE_URL))
+        self.base_url.setPlaceholderText("the SDK's own (https://api.anthropic.com)")
+        self.model = QComboBox()
+        self.model.setEditable(True)
+        self.model.addItem("")
+        self.model.addItems(known_models())
+        self.model.setCurrentText(settings.get(API_MODEL))
+        edit = self.model.lineEdit()
+        if edit is not None:
+            edit.setPlaceholderText("the session's own model")
+        self.timeout = QDoubleSpinBox()
+        self.timeout.setRange(1, 3600)
+        self.timeout.setSuffix(" s")
+        self.timeout.setValue(settings.get(API_TIMEOUT))
+        self.images = QCheckBox("Send images and documents too")
+        self.images.setChecked(settings.get(API_KEEP_IMAGES))
+        self.key = QLineEdit()
+        self.key.setEchoMode(QLineEdit.EchoMode.Password)
+        self.key.setPlaceholderText("kept in the system's keyring only")
+        self.store = QPushButton("Store in the keyring")
+        self.store.clicked.connect(self._on_store)
+        self.found = plain_label()
+        self.found.setWordWrap(True)
+        row = QHBoxLayout()
+        row.addWidget(self.key, 1)
+        row.addWidget(self.store)
+        form = QFormLayout()
+        form.addRow("&Address", self.base_url)
+        form.addRow("&Model", self.model)
+        form.addRow("Time &limit", self.timeout)
+        form.addRow("", self.images)
+        form.addRow("API &key", row)
+        form.addRow("Key found in", self.found)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel)
+        buttons.accepted.connect(self._on_accept)
+        buttons.rejected.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.addLayout(form)
+        layout.addWidget(buttons)
+        self.resize(560, self.sizeHint().height())
+        self._show_source()
+
+    def _show_source(self) -> None:
+        self.found.setText(credential_source().label)
+
+    def _on_store(self) -> None:
+        from keyring.errors import KeyringError
+
+        try:
+            store_key(self.key.text().strip())
+        except (KeyringError, RuntimeError) as error:
+            self.found.setText(f"The keyring cannot be used: {error}. Set ANTHROPIC_API_KEY instead.")
+            return
+        self.key.clear()
+        self._show_source()
+
+    def _on_accept(self) -> None:
+        self._settings.set(API_BASE_URL, self.base_url.text().strip())
+        self._settings.set(API_MODEL, self.model.currentText().strip())
+        self._settings.set(API_TIMEOUT, self.timeout.value())
+        self._settings.set(API_KEEP_IMAGES, self.images.isChecked())
+        self.accept()
+
+
+def known_models() -> list[str]:
+    """Model ids of the price table, newest rows first: what can be priced."""
+    found: dict[str, None] = {}
+    for row in bundled_prices().set().rows:
+        for model in row.models:
+            found.setdefault(f"claude-{model}" if not model.startswith("claude-") else model)
+    return list(found)

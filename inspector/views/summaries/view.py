@@ -1,0 +1,39 @@
+"""The "Summaries" view: recorded and fresh summaries with their audit, the session memory, the API's own count."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QPushButton, QTabWidget, QVBoxLayout, QWidget
+
+from inspector.context import AppContext
+from inspector.documents.document import Document
+from inspector.views.summaries.api_dialog import ApiDialog
+from inspector.views.summaries.audit_page import AuditPage
+from inspector.views.summaries.dry_run_page import DryRunPage
+from inspector.views.summaries.memory_page import MemoryPage
+
+
+class SummariesView(QWidget):
+    """Three pages about one document's summaries."""
+
+    def __init__(self, context: AppContext, document: Document) -> None:
+        super().__init__()
+        self._context = context
+        self.pages = QTabWidget()
+        self.pages.setAccessibleName("Summaries")
+        self.audit = AuditPage(context, document)
+        self.memory = MemoryPage(context, document)
+        self.dry_run = DryRunPage(context, document)
+        self.pages.addTab(self.audit, "Summary and &sources")
+        self.pages.addTab(self.memory, "Session &memory")
+        self.pages.addTab(self.dry_run, "What the &API counts")
+        settings = QPushButton("API settings …")
+        settings.setFlat(True)
+        settings.clicked.connect(self._on_settings)
+        self.pages.setCornerWidget(settings)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.pages)
+        self.setFocusProxy(self.pages)
+
+    def _on_settings(self) -> None:
+        ApiDialog(self._context.settings, self).exec()
