@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import Any
 
-from compaction.conversation import Conversation
+from compaction.conversation import Compaction, Conversation
 from compaction.errors import UsageError
 from compaction.request.chain import chain_rows
 from compaction.request.entries import SYNTHETIC_MODEL, Entry, entry_of, text
@@ -209,15 +209,9 @@ class Assembler:
         """Falls of the context inside the round's epoch that no record explains (transcript-format.md §7)."""
         epoch = self.conversation.round(at).epoch
         return [
-            {
-                "kind": "silent_drop",
-                "message": f"before round {drop.round} the context fell from {drop.context_before} to "
-                f"{drop.context_after} tokens: cleared by the client, items unknown",
-                "line": drop.line,
-                "round": drop.round,
-            }
+            {"kind": "silent_drop", "message": _fall(drop), "line": drop.line, "round": drop.round + 1}
             for drop in self.conversation.compactions
-            if drop.kind == "silent" and drop.round <= at and int(self.conversation.epoch_of[drop.record]) == epoch
+            if drop.kind == "silent" and drop.round < at and int(self.conversation.epoch_of[drop.record]) == epoch
         ]
 
     def _line(self, number: int, model: str) -> _Line:
@@ -250,6 +244,13 @@ class Assembler:
             if response >= 0 and response != own:
                 return response == int(conversation.round_responses[number - 2])
         return False
+
+
+def _fall(drop: Compaction) -> str:
+    return (
+        f"between rounds {drop.round} and {drop.round + 1} the context fell from {drop.context_before} to "
+        f"{drop.context_after} tokens: cleared by the client, items unknown"
+    )
 
 
 class _Line:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from compaction.request.rows import LoadedRows
 
 
@@ -34,7 +36,10 @@ def _checkpoint(rows: LoadedRows, main: list[int]) -> int:
     if not main:
         return -1
     last = main[-1]
-    row = _named_leaf(rows, last)
+    checkpoint, explicit = _last_prompt(rows, last)
+    if explicit and checkpoint is None:
+        return -1  # the person rewound to before the first message
+    row = checkpoint if explicit and checkpoint is not None and checkpoint >= 0 else _named_leaf(rows, last)
     seen: set[int] = set()
     while row >= 0 and not rows.speaks(row):
         if row in seen:
@@ -42,6 +47,23 @@ def _checkpoint(rows: LoadedRows, main: list[int]) -> int:
         seen.add(row)
         row = rows.parent[row]
     return row if row >= 0 else -1
+
+
+def _last_prompt(rows: LoadedRows, last: int) -> tuple[int | None, bool]:
+    """The slot the last `last-prompt` record names (None: none) and whether the person chose it (a rewind).
+
+    A choice holds only until the next record of the conversation is written.
+    """
+    t = rows.transcript
+    if "last-prompt" not in t.type_names:
+        return None, False
+    records = np.flatnonzero(t.type_number[: rows.limit] == t.type_names.index("last-prompt"))
+    if not len(records) or int(records[-1]) < rows.content[last]:
+        return None, False
+    payload = t.payload(int(records[-1]))
+    leaf = payload.get("leafUuid")
+    chosen = payload.get("explicit") is True or payload.get("rewound") is True
+    return (None if leaf is None else rows.slot_of_uuid(leaf)), chosen
 
 
 def _named_leaf(rows: LoadedRows, last: int) -> int:
