@@ -207,7 +207,10 @@ class Document(QObject):
         )
 
     def close(self) -> None:
-        """Stop reading; called when the tab goes."""
+        """Stop reading and let the undo stack go; called when the tab goes."""
+        # WORKAROUND PySide 6.11: when stack and commands are collected as one cycle, a command's wrapper can delete it
+        # before the stack does, which crashes in ~QUndoStack. Emptied by hand, the stack owns nothing any more.
+        self.undo_stack.clear()
         if self.loading is not None:
             self.loading.cancel()
 

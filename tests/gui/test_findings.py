@@ -1,0 +1,327 @@
+"""The findings panel: what the doctor found, grouped and filtered, with the way to the record and to the request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QAbstractItemModelTester
+from pytestqt.qtbot import QtBot
+
+from compaction.conversation import Session, build_conversation, open_session
+from compaction.diagnosis.doctor import diagnose
+from compaction.diagnosis.model import Finding, Repair, Report
+from compaction.transcript import transcript_from_bytes
+from inspector.context import AppContext
+from inspector.documents.document import Document, Scope
+from inspector.models.finding_parts import finding_parts, halves_of
+from inspector.models.findings import FindingGroup, FindingsModel, grouped
+from inspector.settings import Settings
+from inspector.theme import Theme
+from inspector.views.detail.parts import Code, Fields, Heading, Place, Places, Prose
+from inspector.views.findings_view import FindingsView
+from tests.support import case_folders, needs_shared
+
+CODE = "tool_use_without_result"
+FINDINGS = (
+    Finding(
+        "tool_use_without_result",
+        "R01",
+        "error",
+        "No result for toolu_A.",
+        "api says",
+        "messages.1",
+        (5,),
+        ("toolu_A",),
+    ),
+    Finding("tool_use_without_result", "R01", "error", "No result for toolu_B.", "", "messages.3", (9,), ("toolu_B",)),
+    Finding("blank_line", "", "info", "Line 3 holds nothing.", lines=(3,)),
+    Finding("truncated_last_line", "", "warning", "Line 12 ends early.", lines=(12,), why="The program died."),
+)
+
+
+@pytest.fixture
+def model(qtbot: QtBot) -> FindingsModel:
+    found = FindingsModel()
+    QAbstractItemModelTester(found, QAbstractItemModelTester.FailureReportingMode.Fatal, found)
+    found.set_report(Report("2.1.332", FINDINGS))
+    return found
+
+
+def shown(model: FindingsModel) -> list[str]:
+    return [model.text(row, 0) for row in model.rows]
+
+
+def test_findings_are_grouped_with_the_worst_first(model: FindingsModel) -> None:
+    assert shown(model) == [
+        "✖ tool use without result (R01)",
+        "✖ No result for toolu_A.",
+        "✖ No result for toolu_B.",
+        "▲ truncated last line",
+        "▲ Line 12 ends early.",
+        "ℹ blank line",
+        "ℹ Line 3 holds nothing.",
+    ]
+    assert model.text(model.rows[0], 1) == "2"
+    assert model.text(model.rows[1], 1) == "line 5"
+    assert model.text(model.rows[1], 2) == "toolu_A"
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("", 4), ("toolu_b", 1), ("R01", 2), ("line 12", 1), ("died", 1), ("api says", 1), ("blank line", 1), ("zzz", 0)],
+)
+def test_the_filter_looks_at_every_fact(model: FindingsModel, text: str, count: int) -> None:
+    model.set_filter(text, ("error", "warning", "info"), "kind")
+    assert model.shown == count
+
+
+def test_severities_can_be_hidden(model: FindingsModel) -> None:
+    model.set_filter("", ("warning",), "kind")
+    assert shown(model) == ["▲ truncated last line", "▲ Line 12 ends early."]
+
+
+def test_other_groupings() -> None:
+    assert [group.title for group in grouped(list(FINDINGS), "severity")] == ["errors", "warnings", "worth knowing"]
+    assert [group.title for group in grouped(list(FINDINGS), "line")] == ["line 3", "line 5", "line 9", "line 12"]
+
+
+def test_a_closed_group_stays_closed_when_the_report_changes(model: FindingsModel) -> None:
+    model.set_expanded(0, False)
+    model.set_report(Report("2.1.332", FINDINGS))
+    assert not model.rows[0].expanded
+    assert model.number_of(FINDINGS[1]) == 2
+    assert model.rows[0].expanded
+
+
+def test_a_finding_that_quotes_html_is_no_html_in_its_tool_tip(model: FindingsModel) -> None:
+    model.set_report(Report("", (Finding("x", "", "error", '<img src="file:///etc/x">'),)))
+    tip = model.index(1, 0).data(Qt.ItemDataRole.ToolTipRole)
+    assert "<" not in tip
+
+
+# Parts of one finding -----------------------------------------------------------------------------------------
+
+
+def orphan_session() -> bytes:
+    """A call before a compaction, its result after it, and a call that nothing answers."""
+
+    def record(kind: str, uuid: str, parent: str | None, content: Any, **more: Any) -> dict[str, Any]:
+        message = {
+            "role": kind,
+            "content": content,
+            **({"id": f"m{uuid}", "model": "m"} if kind == "assistant" else {}),
+        }
+        base = {"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "s", "version": "2.1.120"}
+        return {**base, "message": message, **more}
+
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make"}}
+    lost = {"type": "tool_use", "id": "toolu_2", "name": "Bash", "input": {"command": "ls"}}
+    records = [
+        record("user", "u1", None, "go"),
+        record("assistant", "a1", "u1", [call]),
+        {
+            "type": "system",
+            "subtype": "compact_boundary",
+            "uuid": "b1",
+            "parentUuid": None,
+            "logicalParentUuid": "a1",
+            "compactMetadata": {"trigger": "auto", "preTokens": 9},
+            "sessionId": "s",
+            "version": "2.1.120",
+        },
+        record("user", "s1", "b1", "summary", isCompactSummary=True),
+        record("user", "r1", "s1", [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "ok"}]),
+        record("assistant", "a2", "r1", [lost]),
+        record("user", "u2", "a2", "next"),
+    ]
+    return b"".join(json.dumps(found).encode() + b"\n" for found in records)
+
+
+def test_an_orphan_shows_its_missing_half_and_why() -> None:
+    conversation = build_conversation(transcript_from_bytes(orphan_session()))
+    finding = next(f for f in diagnose(conversation).findings if f.code == "result_without_tool_use")
+    halves = halves_of(finding, conversation)
+    assert halves[0] == Place(
+        "call of toolu_1", "line 2, before the compact boundary on line 3", 1, 0 + halves[0].block
+    )
+    assert halves[1].text == "line 5"
+    texts = [part.text for part in finding_parts(finding, conversation) if isinstance(part, Prose)]
+    assert any("compaction on line 3" in text for text in texts)
+    lost = next(f for f in diagnose(conversation).findings if f.code == "tool_use_without_result")
+    assert halves_of(lost, conversation)[1] == Place("result of toolu_2", "✖ no record of this file holds its result")
+
+
+def test_a_finding_shows_everything_known_of_it() -> None:
+    finding = Finding(
+        "tool_use_without_result",
+        "R01",
+        "error",
+        "message",
+        "api sentence",
+        "messages.1",
+        (5,),
+        ("toolu_A",),
+        repairs=(Repair("a", "Insert", True, "best"), Repair("b", "Ask", changes_file=False)),
+        why="because",
+        clients={"2.1.332": "drops the call"},
+        details={"result_lines": [3]},
+    )
+    parts = finding_parts(finding, None)
+    assert Code("api sentence") in parts
+    assert Prose("because") in parts
+    assert Prose("● Insert") in parts
+    assert Prose("○ Ask (advice: nothing is written)") in parts
+    assert Fields((("2.1.332", "drops the call"),)) in parts
+    assert Fields((("result lines", "[3]"),)) in parts
+    assert isinstance(parts[0], Heading)
+
+
+# The view -----------------------------------------------------------------------------------------------------
+
+HELD: list[FindingsView] = []
+
+
+@pytest.fixture
+def context(qtbot: QtBot, qapp: Any, tmp_path: Path) -> Iterator[AppContext]:
+    found = AppContext(Settings(tmp_path), Theme(qapp, "light"))
+    yield found
+    found.runner.close()
+    HELD.clear()
+
+
+def view_of(qtbot: QtBot, context: AppContext, session: Session) -> tuple[FindingsView, Document]:
+    document = Document(None, "test")
+    document.set_session(session)
+    view = FindingsView(context, document)
+    HELD.append(view)
+    qtbot.addWidget(view)
+    view.resize(1100, 500)
+    view.show()
+    qtbot.waitUntil(lambda: document.diagnosis.report is not None and not document.diagnosis.running)
+    return view, document
+
+
+def orphans(qtbot: QtBot, context: AppContext) -> tuple[FindingsView, Document]:
+    return view_of(qtbot, context, Session(build_conversation(transcript_from_bytes(orphan_session()))))
+
+
+def test_the_view_counts_and_shows_the_first_finding(qtbot: QtBot, context: AppContext) -> None:
+    view, document = orphans(qtbot, context)
+    errors = document.diagnosis.counts()["error"]
+    assert errors == 2
+    assert document.diagnosis.badge().startswith("✖ 2")
+    assert view.severities["error"].text() == "✖ 2"
+    assert view.severities["error"].accessibleName() == "2 errors"
+    assert view.current_finding() is not None
+    assert view.current_finding().message in view.text.toPlainText().replace("\n", " ")  # type: ignore[union-attr]
+
+
+def test_enter_goes_to_the_record_and_its_block(qtbot: QtBot, context: AppContext) -> None:
+    view, document = orphans(qtbot, context)
+    finding = next(f for f in document.diagnosis.report.findings if f.code == "result_without_tool_use")  # type: ignore[union-attr]
+    view.show_finding(finding)
+    qtbot.keyClick(view.tree, Qt.Key.Key_Return)
+    assert document.selection.record == 4
+    assert document.selection.scope is Scope.BLOCK
+
+
+def test_a_link_goes_to_the_missing_half(qtbot: QtBot, context: AppContext) -> None:
+    view, document = orphans(qtbot, context)
+    finding = next(f for f in document.diagnosis.report.findings if f.code == "result_without_tool_use")  # type: ignore[union-attr]
+    view.show_finding(finding)
+    cursor = view.text.document().find("before the compact boundary")
+    view.text.anchorClicked.emit(cursor.charFormat().anchorHref())
+    assert document.selection.record == 1
+
+
+def test_the_way_to_the_request_selects_the_place(qtbot: QtBot, context: AppContext) -> None:
+    from inspector.views.as_sent_view import AsSentView
+
+    view, document = orphans(qtbot, context)
+    sent = AsSentView(context, document)
+    qtbot.addWidget(sent)
+    sent.show()
+
+    class Window:
+        def show_view(self, view_id: str) -> AsSentView:
+            assert view_id == "as_sent"
+            return sent
+
+    context.workspace = Window()  # type: ignore[assignment]
+    finding = next(f for f in document.diagnosis.report.findings if f.code == "result_without_tool_use")  # type: ignore[union-attr]
+    view.show_finding(finding)
+    view.to_request.click()
+    assert context.runner.wait_until_idle()
+    row = sent.tree.current_row()
+    assert row is not None
+    assert f"messages.{row.data.message}.content.{row.data.block}" == finding.wire
+    assert any(v.rule == "R02" for v in row.data.violations)
+
+
+def test_another_client_is_diagnosed_again(qtbot: QtBot, context: AppContext) -> None:
+    view, document = orphans(qtbot, context)
+    view.client.setCurrentIndex(view.client.findData("1.0.128"))
+    view.client.activated.emit(view.client.currentIndex())
+    qtbot.waitUntil(lambda: document.diagnosis.report is not None and document.diagnosis.report.client == "1.0.128")
+    assert "1.0.128" in view.state.text()
+
+
+def test_filter_and_switches_say_what_they_hide(qtbot: QtBot, context: AppContext) -> None:
+    view, _ = orphans(qtbot, context)
+    view.filter.setText("toolu_2")
+    assert view.model.shown == 1
+    assert "hidden by the filter" in view.state.text()
+    view.filter.clear()
+    view.severities["error"].click()
+    assert all(row.data.severity != "error" for row in view.model.rows)
+
+
+def test_a_sound_session_says_so(qtbot: QtBot, context: AppContext) -> None:
+    record = {"type": "user", "uuid": "u", "parentUuid": None, "sessionId": "s", "version": "2.1.332"}
+    data = json.dumps({**record, "message": {"role": "user", "content": "hi"}}).encode() + b"\n"
+    view, document = view_of(qtbot, context, Session(build_conversation(transcript_from_bytes(data))))
+    assert document.diagnosis.badge() == ""
+    assert view.state.text().startswith("✔ Nothing is wrong")
+    assert not view.repair.isEnabled()
+
+
+def test_records_know_their_findings(qtbot: QtBot, context: AppContext) -> None:
+    _, document = orphans(qtbot, context)
+    diagnosis = document.diagnosis
+    assert 4 in diagnosis.records
+    assert diagnosis.worst_of_record(4) == "error"
+    assert diagnosis.of_record(0) == ()
+    assert diagnosis.worst_of_record(0) == ""
+
+
+@needs_shared
+@pytest.mark.parametrize("folder", case_folders(), ids=lambda folder: folder.name)
+def test_the_cases_show_every_expected_code(qtbot: QtBot, context: AppContext, folder: Path) -> None:
+    """Against expected.md of the shared cases, not against the doctor."""
+    text = (folder / "expected.md").read_text(encoding="utf-8")
+    expected = json.loads(text.split("```json", 1)[1].split("```", 1)[0])
+    view, _ = view_of(qtbot, context, open_session(next(folder.glob("input.*"))))
+    codes = {row.data.code for row in view.model.rows if not isinstance(row.data, FindingGroup)}
+    for finding in expected:
+        assert finding["code"] in codes
+    for number in range(len(view.model.rows)):
+        view.tree.select_row(number)
+        assert view.text.toPlainText()
+
+
+def test_places_of_parts_are_links(qtbot: QtBot) -> None:
+    from inspector.views.detail.rich_view import RichView
+
+    view = RichView()
+    qtbot.addWidget(view)
+    view.set_parts([Places((Place("call", "line 2", 1, 3), Place("result", "nowhere")))])
+    chosen: list[Place] = []
+    view.place_chosen.connect(chosen.append)
+    view.anchorClicked.emit(view.document().find("line 2").charFormat().anchorHref())
+    assert chosen == [Place("call", "line 2", 1, 3)]
+    assert not view.document().find("nowhere").charFormat().isAnchor()
