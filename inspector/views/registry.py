@@ -109,7 +109,7 @@ VIEWS: list[ViewSpec] = [
 """Every view, in the order of tabs and docks. Add one line here for a view of your own."""
 
 
-STATUS_VIEWS: list[Factory | str] = []
+STATUS_VIEWS: list[Factory | str] = ["inspector.views.context_gauge:ContextGauge"]
 """Small widgets at the right of the status bar (context gauge), each `factory(context, document)` or "module:name"."""
 
 

@@ -1,0 +1,334 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from compaction.accounting.accounts import SessionAccounts
+from compaction.accounting.categories import Category
+from compaction.accounting.current import CurrentContext
+from inspector.models.round_table import event_title
+from inspector.theme import TOL_LIGHT, Theme, mix
+from inspector.views.charts.axes import DollarAxis, RoundAxis, TokenAxis, short_tokens
+from inspector.views.charts.stack_item import StackItem
+
+COST_MODES = ("Cost so far", "Cost of each round", "No cost")
+_FEWEST_ROUNDS = 4
+_EVENT_GLYPHS = {"auto": "▼", "manual": "◆", "legacy": "▼", "micro": "▽", "silent": "?"}
+_MOST_LABELS = 40
+
+
+def category_colours(theme: Theme) -> list[QColor]:
+    """One colour a category, the same in chart and legend; dimmed on dark ground."""
+    order = (8, 3, 0, 4, 7, 1, 5, 6, 2)
+    share = 0.82 if theme.dark else 1.0
+    return [QColor(mix(TOL_LIGHT[order[category]], theme.colours.base, share)) for category in Category]
+
+
+class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
+    """Stacked context over API rounds with limits, compactions, cost, and a cursor; keys and mouse move the cursor.
+
+    Signals:
+        round_chosen(int): a round (1-based) was clicked or reached with the keys.
+        round_opened(int): a double click or Enter.
+    """
+
+    round_chosen = Signal(int)
+    round_opened = Signal(int)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        axes = {"left": TokenAxis("left"), "bottom": RoundAxis("bottom"), "right": DollarAxis("right")}
+        super().__init__(parent, axisItems=axes)
+        self._theme = theme
+        self._accounts: SessionAccounts | None = None
+        self._current: CurrentContext | None = None
+        self._limits: list[pg.InfiniteLine] = []
+        self._events: list[pg.InfiniteLine] = []
+        self.cost_mode = COST_MODES[0]
+        self.show_limits = False
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAccessibleName("Context by API round")
+        self.setMenuEnabled(False)
+        self.hideButtons()
+        self._main = self.getPlotItem()
+        self._main.setMouseEnabled(x=True, y=False)
+        self._main.showGrid(x=False, y=True, alpha=0.12)
+        self.stack = StackItem()
+        self.addItem(self.stack)
+        # One view for both axes: the cost is drawn in tokens and its axis scaled. A second view box would lie over the
+        # first and take its mouse.
+        self._main.getAxis("right").linkToView(self._main.vb)
+        self.cost_curve = pg.PlotCurveItem(antialias=True)
+        self.cost_curve.setZValue(8)
+        self.addItem(self.cost_curve, ignoreBounds=True)
+        self.cursor_line = pg.InfiniteLine(angle=90, movable=False)
+        self.cursor_line.setZValue(20)
+        self.addItem(self.cursor_line, ignoreBounds=True)
+        self.cursor_line.hide()
+        self.cursor_round = 0
+        self._main.vb.sigResized.connect(self._fit_cost)
+        self._main.vb.sigRangeChanged.connect(self._fit_cost)
+        self.scene().sigMouseClicked.connect(self._on_clicked)
+        self.recolour()
+
+    # Content --------------------------------------------------------------------------------------------------
+
+    def set_accounts(self, accounts: SessionAccounts | None, current: CurrentContext | None) -> None:
+        """Show other accounts; the visible range is kept when the session only grew."""
+        before = self._accounts.series.rounds if self._accounts is not None else 0
+        same = accounts is not None and self._accounts is not None and accounts.series is self._accounts.series
+        self._accounts, self._current = accounts, current
+        rounds = accounts.series.rounds if accounts is not None else 0
+        self.stack.set_parts(accounts.series.parts if accounts is not None else np.zeros((0, len(Category)), np.int64))
+        self._main.vb.setLimits(
+            xMin=0.5, xMax=max(1.5, rounds + 0.5), minXRange=min(max(1, rounds), _FEWEST_ROUNDS), yMin=0
+        )
+        self._draw_cost()
+        self._draw_events()
+        self._draw_limits()
+        if not same and (before == 0 or rounds < before):
+            self.fit()
+        self._fit_height()
+
+    def set_cost_mode(self, mode: str) -> None:
+        """One of `COST_MODES`."""
+        self.cost_mode = mode
+        self._draw_cost()
+
+    def set_show_limits(self, shown: bool) -> None:
+        """Make room for every limit even when the context is far below it."""
+        self.show_limits = shown
+        self._fit_height()
+
+    def fit(self) -> None:
+        """Show every round."""
+        rounds = self._accounts.series.rounds if self._accounts is not None else 1
+        self._main.vb.setXRange(0.5, max(1.5, rounds + 0.5), padding=0)
+        self._fit_height()
+
+    def set_cursor_round(self, number: int) -> None:
+        """Put the cursor on a round (1-based; 0 hides it) and scroll to it when it is outside."""
+        self.cursor_round = number
+        self.cursor_line.setVisible(number > 0)
+        if number <= 0:
+            return
+        self.cursor_line.setPos(number)
+        (left, right), _ = self._main.vb.viewRange()
+        if not left <= number <= right:
+            half = (right - left) / 2
+            self._main.vb.setXRange(number - half, number + half, padding=0)
+
+    def recolour(self) -> None:
+        """Take the theme's colours."""
+        colours = self._theme.colours
+        self.setBackground(colours.base)
+        for name in ("left", "bottom", "right"):
+            axis = self._main.getAxis(name)
+            axis.setPen(QColor(colours.border))
+            axis.setTextPen(QColor(colours.muted))
+        self.stack.set_colours(category_colours(self._theme), QColor(mix(colours.base, colours.text, 0.6)))
+        self.cost_curve.setPen(pg.mkPen(colours.text, width=1.6))
+        self.cursor_line.setPen(pg.mkPen(colours.accent, width=2))
+        self._draw_events()
+        self._draw_limits()
+
+    def _draw_cost(self) -> None:
+        shown = self._accounts is not None and self.cost_mode != COST_MODES[2] and self._accounts.series.rounds > 0
+        self._main.showAxis("right", shown)
+        self.cost_curve.setVisible(shown)
+        if not shown or self._accounts is None:
+            return
+        self._cost = (
+            self._accounts.cumulative_usd
+            if self.cost_mode == COST_MODES[0]
+            else np.nan_to_num(self._accounts.round_usd)
+        )
+        self._main.getAxis("right").setLabel(self.cost_mode, color=self._theme.colours.muted)
+        self._fit_cost()
+
+    def _fit_cost(self, *_: object) -> None:
+        """Hand the curve what is visible, at most two points a pixel (the extremes of each), and fit its axis."""
+        if self._accounts is None or not self.cost_curve.isVisible():
+            return
+        (left, right), (_, height) = self._main.vb.viewRange()
+        first = max(0, int(left) - 2)
+        last = min(len(self._cost), int(right) + 2)
+        if last <= first:
+            return
+        values = self._cost[first:last]
+        x = np.arange(first, last) + 1.0
+        width = max(64, int(self._main.vb.width()))
+        if len(values) > 2 * width:
+            size = -(-len(values) // width)
+            starts = np.arange(0, len(values), size)
+            low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+            values, x = np.column_stack([low, high]).ravel(), np.repeat(x[starts], 2)
+        top = float(self._cost.max()) if self.cost_mode == COST_MODES[0] else float(values.max())
+        usd_per_token = max(top, 1e-6) * 1.08 / max(height, 1.0)
+        self.cost_curve.setData(x, values / usd_per_token)
+        self._main.getAxis("right").setScale(usd_per_token)
+
+    def _draw_events(self) -> None:
+        for line in self._events:
+            self.removeItem(line)
+        self._events = []
+        if self._accounts is None:
+            return
+        compactions = self._accounts.series.compactions
+        for compaction in compactions:
+            colour = self._theme.colours.warning if compaction.kind == "silent" else self._theme.colours.accent
+            style = Qt.PenStyle.DashLine if compaction.kind in ("micro", "silent") else Qt.PenStyle.SolidLine
+            glyph = _EVENT_GLYPHS.get(compaction.kind, "▼")
+            label = glyph if len(compactions) > 8 else f"{glyph} {compaction.kind}"
+            options = {"position": 0.97, "color": colour, "movable": False, "fill": self._veil()}
+            line = pg.InfiniteLine(
+                pos=compaction.round + 0.5,
+                angle=90,
+                pen=pg.mkPen(colour, width=1.2, style=style),
+                label=label if len(compactions) <= _MOST_LABELS else None,
+                labelOpts=options if len(compactions) <= _MOST_LABELS else None,
+            )
+            line.setToolTip(event_title(compaction.kind))
+            line.setZValue(12)
+            self.addItem(line, ignoreBounds=True)
+            self._events.append(line)
+
+    def _draw_limits(self) -> None:
+        for line in self._limits:
+            self.removeItem(line)
+        self._limits = []
+        if self._current is None:
+            return
+        t = self._current.thresholds
+        colours = self._theme.colours
+        wanted: list[tuple[int, str, str, Qt.PenStyle]] = [
+            (t.window, f"window {short_tokens(t.window)}", colours.muted, Qt.PenStyle.SolidLine),
+            (t.blocking_limit, f"blocking {short_tokens(t.blocking_limit)}", colours.error, Qt.PenStyle.SolidLine),
+            (t.warning, f"warning {short_tokens(t.warning)}", colours.warning, Qt.PenStyle.DotLine),
+        ]
+        if t.auto_compact_on:
+            name = f"auto-compact {short_tokens(t.auto_compact_threshold)}"
+            wanted.insert(2, (t.auto_compact_threshold, name, colours.accent, Qt.PenStyle.DashLine))
+        if t.error != t.warning:
+            wanted.append((t.error, f"error {short_tokens(t.error)}", colours.error, Qt.PenStyle.DotLine))
+        for number, (tokens, text, colour, style) in enumerate(wanted):
+            line = pg.InfiniteLine(
+                pos=tokens,
+                angle=0,
+                pen=pg.mkPen(colour, width=1.2, style=style),
+                label=text,
+                labelOpts={
+                    "position": 0.01 + 0.17 * number,
+                    "color": colour,
+                    "fill": self._veil(),
+                    "anchors": [(0, 1), (0, 1)],
+                },
+            )
+            line.setZValue(10)
+            self.addItem(line, ignoreBounds=True)
+            self._limits.append(line)
+
+    def _veil(self) -> QColor:
+        """What lies behind a label: enough for the text, not so much that it hides the data."""
+        colour = QColor(self._theme.colours.base)
+        colour.setAlpha(170)
+        return colour
+
+    def _fit_height(self) -> None:
+        """From 0 to the fullest round, and to the limits when they are near or asked for."""
+        context = self._accounts.series.usage.context if self._accounts is not None else np.zeros(0, np.int64)
+        top = float(context.max()) if len(context) else 1.0
+        if self._current is not None:
+            t = self._current.thresholds
+            for limit in (t.auto_compact_threshold, t.blocking_limit, t.window):
+                if self.show_limits or limit <= top * 1.5:
+                    top = max(top, float(limit))
+        self._main.vb.setYRange(0, max(top, 1.0) * 1.06, padding=0)
+
+    # Mouse and keys -------------------------------------------------------------------------------------------
+
+    def round_at(self, scene_x: float) -> int:
+        """The round (1-based) under a horizontal place of the scene, 0 outside."""
+        if self._accounts is None:
+            return 0
+        x = self._main.vb.mapSceneToView(pg.Point(scene_x, 0)).x()
+        number = round(x)
+        return number if 1 <= number <= self._accounts.series.rounds else 0
+
+    def _on_clicked(self, event: object) -> None:
+        inside: QRectF = self._main.vb.sceneBoundingRect()
+        place = event.scenePos()  # type: ignore[attr-defined]
+        if event.button() != Qt.MouseButton.LeftButton or not inside.contains(place):  # type: ignore[attr-defined]
+            return
+        number = self.round_at(place.x())
+        if number:
+            self.setFocus(Qt.FocusReason.MouseFocusReason)
+            self.round_chosen.emit(number)
+            if event.double():  # type: ignore[attr-defined]
+                self.round_opened.emit(number)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Arrows move by one round, with Ctrl to the next compaction; Page by ten; + − 0 zoom; Enter opens."""
+        rounds = self._accounts.series.rounds if self._accounts is not None else 0
+        here = self.cursor_round
+        control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        match event.key():
+            case Qt.Key.Key_Left:
+                target = self._event_beside(here, -1) if control else here - 1
+            case Qt.Key.Key_Right:
+                target = self._event_beside(here, 1) if control else here + 1
+            case Qt.Key.Key_PageUp:
+                target = here - 10
+            case Qt.Key.Key_PageDown:
+                target = here + 10
+            case Qt.Key.Key_Home:
+                target = 1
+            case Qt.Key.Key_End:
+                target = rounds
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter:
+                if here:
+                    self.round_opened.emit(here)
+                return
+            case Qt.Key.Key_Plus | Qt.Key.Key_Equal:
+                self.zoom(0.6)
+                return
+            case Qt.Key.Key_Minus:
+                self.zoom(1 / 0.6)
+                return
+            case Qt.Key.Key_0:
+                self.fit()
+                return
+            case _:
+                event.ignore()
+                return
+        if rounds:
+            self.round_chosen.emit(min(max(1, target), rounds))
+
+    def _event_beside(self, here: int, direction: int) -> int:
+        """The round after the next compaction in a direction; the end when there is none."""
+        places: Sequence[int] = [c.round + 1 for c in self._accounts.series.compactions] if self._accounts else []
+        beyond = [p for p in places if (p - here) * direction > 0]
+        if beyond:
+            return min(beyond) if direction > 0 else max(beyond)
+        return 1 if direction < 0 else (self._accounts.series.rounds if self._accounts else 1)
+
+    def zoom(self, factor: float) -> None:
+        """Show `factor` times as many rounds, around the cursor or the middle."""
+        (left, right), _ = self._main.vb.viewRange()
+        middle = self.cursor_round if left <= self.cursor_round <= right else (left + right) / 2
+        self._main.vb.setXRange(middle + (left - middle) * factor, middle + (right - middle) * factor, padding=0)
+
+    def focusInEvent(self, event: QEvent) -> None:
+        """Show where the keys go."""
+        super().focusInEvent(event)
+        self._main.vb.setBorder(QPen(QColor(self._theme.colours.accent)))
+
+    def focusOutEvent(self, event: QEvent) -> None:
+        """Take the mark away."""
+        super().focusOutEvent(event)
+        self._main.vb.setBorder(None)
