@@ -10,15 +10,19 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from PySide6.QtCore import QMessageLogContext, QTimer, QtMsgType, qInstallMessageHandler
+from PySide6.QtCore import QMessageLogContext, Qt, QTimer, QtMsgType, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
 from compaction import __version__
 from inspector.context import AppContext
-from inspector.settings import THEME, Settings
+from inspector.settings import SINGLE_INSTANCE, THEME, Settings
+from inspector.single_instance import InstanceServer, hand_over
 from inspector.theme import Mode, Theme
+
+if TYPE_CHECKING:
+    from inspector.views.main_window import MainWindow
 
 log = logging.getLogger("qt")
 
@@ -81,15 +85,21 @@ def run(paths: Sequence[str]) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     if sys.stderr is not None:
         faulthandler.enable()
+    from inspector.documents.live_documents import LiveDocuments
     from inspector.views.main_window import MainWindow
 
     app = application()
-    context = make_context()
+    settings = Settings()
+    if settings.get(SINGLE_INSTANCE) and hand_over(paths):
+        return 0
+    context = make_context(settings)
     install_hooks(context)
     app.setWindowIcon(context.theme.icon("app", "accent"))
     window = MainWindow(context)
     window.restore_layout()
     window.show()
+    window.live = LiveDocuments(context, window)
+    server = _serve(context, window)
     for path in paths:
         window.open_path(Path(path))
     # Ctrl+C in the terminal: Python only sees the signal while it runs, so give it a moment now and then.
@@ -97,4 +107,24 @@ def run(paths: Sequence[str]) -> int:
     heartbeat = QTimer()
     heartbeat.start(500)
     heartbeat.timeout.connect(lambda: None)
-    return app.exec()
+    code = app.exec()
+    window.live.stop()
+    server.close()
+    return code
+
+
+def _serve(context: AppContext, window: MainWindow) -> InstanceServer:
+    """Take the files of later starts, unless the settings say that each start is a window of its own."""
+    server = InstanceServer(window)
+
+    def open_all(paths: list[str]) -> None:
+        for path in paths:
+            window.open_path(Path(path))
+        window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
+        window.raise_()
+        window.activateWindow()
+
+    server.files_received.connect(open_all)
+    if context.settings.get(SINGLE_INSTANCE) and not server.listen():
+        log.warning("later starts will open windows of their own: the socket cannot be made")
+    return server

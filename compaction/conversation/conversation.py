@@ -37,6 +37,10 @@ class Conversation:
         pair: per block, the first tool_result of a tool_use, the first tool_use of a tool_result, −1 otherwise.
     """
 
+    running: frozenset[int] = frozenset()
+    """Tool_use blocks that wait for their result right now; set by who follows a session while it is written
+    (`running.running_calls`), so that views show them as running and not as orphans."""
+
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
         t = transcript
