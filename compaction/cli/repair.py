@@ -163,5 +163,7 @@ def _print(plan: RepairPlan, written: Written | None) -> None:
 
 
 def _short(data: bytes, limit: int = 300) -> str:
+    if not data.strip(b"\0"):
+        return f"{len(data):,} NUL bytes"
     text = data.decode("utf-8", "replace")
     return text if len(text) <= limit else f"{text[:limit]} … ({len(data):,} bytes)"

@@ -81,9 +81,32 @@ class Case:
         return {record: position for position, record in enumerate(self.chain)}
 
     @cached_property
+    def _chain_keys(self) -> npt.NDArray[np.uint64]:
+        return np.unique(self.transcript.uuid_key[np.array(self.chain, np.int64)])
+
+    def on_chain(self, record: int) -> bool:
+        """Whether the record, or a repeat of it, lies on the chain to the client's leaf."""
+        if record in self.chain_position:
+            return True
+        key = self.transcript.uuid_key[record]
+        place = int(np.searchsorted(self._chain_keys, key))
+        return bool(key) and place < len(self._chain_keys) and bool(self._chain_keys[place] == key)
+
+    @cached_property
     def window_start(self) -> int:
         """The first record of the current epoch: what lies before it is behind a compaction."""
         return self.conversation.epochs[-1].first_record if self.conversation.epochs else 0
+
+    @cached_property
+    def preserved(self) -> tuple[int, list[str]]:
+        """The last boundary and the uuids that its compaction preserved by name; (-1, []) without such."""
+        cuts = [e.boundary_record for e in self.conversation.epochs if e.boundary_record >= 0]
+        details = self.transcript.payload(cuts[-1]).get("compactMetadata") if cuts else None
+        kept = details.get("preservedMessages") if isinstance(details, dict) else None
+        uuids = kept.get("uuids") if isinstance(kept, dict) else None
+        if not isinstance(uuids, list):
+            return -1, []
+        return cuts[-1], [uuid for uuid in uuids if isinstance(uuid, str)]
 
     @cached_property
     def speaks(self) -> npt.NDArray[np.bool_]:
@@ -126,6 +149,23 @@ class Case:
     def line(self, record: int) -> int:
         """1-based line of a record."""
         return int(self.transcript.line[record])
+
+    def twins(self, record: int) -> list[int]:
+        """The records with this record's uuid, itself among them (a replay after resume is no fault)."""
+        key = self.transcript.uuid_key[record]
+        if not key:
+            return [record]
+        return [int(r) for r in np.flatnonzero(self.transcript.uuid_key == key)]
+
+    def once(self, records: list[int]) -> list[int]:
+        """The records without repeats of a uuid, each as the repeat that lies on the chain where one does."""
+        return list(dict.fromkeys(self._on_chain_twin(record) for record in records))
+
+    def _on_chain_twin(self, record: int) -> int:
+        if record in self.chain_position:
+            return record
+        twins = self.twins(record)
+        return next((twin for twin in twins if twin in self.chain_position), twins[0])
 
     # --- tool ids ---------------------------------------------------------------------------------------------------
 

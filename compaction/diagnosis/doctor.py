@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from compaction.request import default_client
 
 _ESTIMATED = ("R36", "R37")
 """Rules on a rough estimate: a session has recorded usage, which the context view shows; a document has none."""
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}|\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _RANK = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -61,11 +63,20 @@ def _of_request(case: Case, progress: Progress | None) -> Iterator[Finding]:
 
 def _matters(case: Case, violation: Violation) -> bool:
     """Whether a violation of the stored request is one for this client."""
+    if violation.code == "lone_surrogate" and not _has_surrogate_escape(case, violation):
+        return False  # bytes that are no UTF-8 look the same when they are decoded; the damage rule names them
     if case.is_document:
         return True
     if violation.rule == "R04":
-        return not case.profile.results_first  # the client puts results first when it merges user records
+        # Newer clients put results first when they merge user records; older ones do not send preserved messages.
+        records = [r for place in violation.places if (r := case.record_of(place)) is not None]
+        return not case.profile.results_first and min(records, default=0) >= case.window_start
     return violation.rule not in ("R17", *_ESTIMATED)  # merging neighbours is the client's everyday work
+
+
+def _has_surrogate_escape(case: Case, violation: Violation) -> bool:
+    records = {r for place in violation.places if (r := case.record_of(place)) is not None}
+    return any(_SURROGATE_ESCAPE.search(case.transcript.record_bytes(r)) for r in records)
 
 
 def finding_of(case: Case, violation: Violation) -> Finding:

@@ -8,9 +8,8 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 from compaction.diagnosis.case import Case
 from compaction.diagnosis.repair.draft import Draft, Slot
@@ -21,6 +20,7 @@ from compaction.transcript.patching import (
     PathNotFoundError,
     encode_value,
     find_span,
+    has_value,
     insert_item,
     read_value,
     remove_value,
@@ -58,6 +58,10 @@ class _Changes:
     order: list[int] | None = None
 
 
+class PostponedError(Exception):
+    """Another repair of this round has changed the same links: the next round does this one, on what is there then."""
+
+
 class Editor:
     """Collects one round of changes. Record numbers are those of `case.transcript`, the draft's present version.
 
@@ -84,12 +88,17 @@ class Editor:
         self._finding = ""
         self._reason = ""
         self.touched = False
+        self.draft_untouched = True
 
     # --- asking -----------------------------------------------------------------------------------------------------
 
     def begin(self, finding: str, reason: str) -> None:
         """The changes that follow belong to this finding, for this reason."""
         self._finding, self._reason = finding, reason
+
+    def only_for(self, finding: str) -> bool:
+        """Whether everything asked for so far belongs to findings of this code."""
+        return all(code == finding for notes in self._notes.values() for code, _ in notes) and self.draft_untouched
 
     def _touch(self, record: int) -> None:
         self.touched = True
@@ -148,10 +157,11 @@ class Editor:
         self._removed[record] = None
 
     def set_parent(self, record: int, parent: str | None) -> None:
-        """The record hangs on `parent` from now on; nothing happens when it does already."""
-        if (self.t.parent_uuid(record) or None) != parent or record in self._parents:
-            self._touch(record)
-            self._parents[record] = parent
+        """The record hangs on `parent` from now on, repeats of it too; nothing happens when it does already."""
+        for twin in self.case.twins(record):
+            if (self.t.parent_uuid(twin) or None) != parent or twin in self._parents:
+                self._touch(twin)
+                self._parents[twin] = parent
 
     def parent_of(self, record: int) -> str | None:
         """The uuid that the record hangs on, with what was asked for so far."""
@@ -184,15 +194,35 @@ class Editor:
         if successor is None and "timestamp" in payload:
             # It becomes the leaf: clients that take the newest record must find it newer than its parent.
             payload = {**payload, "timestamp": _a_moment_later(payload["timestamp"])}
+        self._preserve_too(self.tail_behind(anchor), payload["uuid"])
         self.insert_record(anchor, payload)
         self._tails[anchor] = payload["uuid"]
         if successor is not None:
             self.set_parent(successor, payload["uuid"])
 
+    def _preserve_too(self, previous: str, identity: str) -> None:
+        """A new record behind one that the last compaction preserved by name is preserved with it."""
+        boundary, uuids = self.case.preserved
+        if previous not in uuids:
+            return
+        uuids.insert(uuids.index(previous) + 1, identity)
+        self.change_bytes(boundary, partial(_name_preserved, previous=previous, identity=identity))
+
+    def needs_untouched(self, records: Iterable[int | None]) -> None:
+        """Make sure that no other repair of this round has changed these records' links.
+
+        Raises:
+            PostponedError: one has.
+        """
+        if any(record in self._parents or record in self._removed for record in records if record is not None):
+            raise PostponedError
+
     def move_in_chain(self, record: int, anchor: int) -> None:
         """Hang an existing record behind `anchor` and close the gap it leaves; what followed `anchor` follows it."""
         uuid = self.t.uuid(record)
         after = self._successor(record)
+        if anchor not in self._tails:
+            self.needs_untouched((record, after, self._successor(anchor, besides=record)))
         if after is not None:
             self.set_parent(after, self.parent_of(record))
         successor = self._successor(anchor, besides=record)
@@ -220,6 +250,7 @@ class Editor:
     def leave_out_damage(self) -> None:
         """The new file holds whole records only, each on a line of its own."""
         self.touched = True
+        self.draft_untouched = False
         self.draft.keep_damage = False
 
     # --- new records ------------------------------------------------------------------------------------------------
@@ -299,8 +330,7 @@ class Editor:
 
     def _stands_twice(self, record: int) -> bool:
         """Whether another record with the same uuid stays: its children still find it."""
-        twins = np.flatnonzero(self.t.uuid_key == self.t.uuid_key[record])
-        return any(int(twin) not in self._removed for twin in twins)
+        return any(twin not in self._removed for twin in self.case.twins(record))
 
     def _standing_parent(self, record: int) -> str | None:
         """The nearest ancestor of a removed record that stays."""
@@ -395,6 +425,15 @@ def _reordered(data: bytes, path: Path, order: list[int]) -> bytes:
 def as_text(value: Any) -> str:
     """A tool input or result content as one line of text for a text block that takes its place."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _name_preserved(data: bytes, previous: str, identity: str) -> bytes:
+    for name in ("uuids", "allUuids"):
+        path: Path = ("compactMetadata", "preservedMessages", name)
+        named = read_value(data, path) if has_value(data, path) else None
+        if isinstance(named, list) and previous in named:
+            data = insert_item(data, path, named.index(previous) + 1, identity)
+    return data
 
 
 def _a_moment_later(timestamp: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -14,7 +15,7 @@ from compaction.diagnosis.doctor import findings_of
 from compaction.diagnosis.model import Finding, Repair
 from compaction.diagnosis.repair.binding import bound_thinking
 from compaction.diagnosis.repair.draft import Draft, Slot
-from compaction.diagnosis.repair.editor import Editor
+from compaction.diagnosis.repair.editor import Editor, PostponedError
 from compaction.diagnosis.repair.fixes.records import FIXES as RECORD_FIXES
 from compaction.diagnosis.repair.registry import fix_named
 from compaction.errors import UsageError
@@ -29,6 +30,8 @@ MAXIMUM_ROUNDS = 24
 """Rounds of changes before a repair that never becomes stable is given up. Real files need two or three: the second
 sees what the first uncovered (api-rules.md, general fact 5)."""
 
+_SIBLINGS = "sibling_results_off_chain"
+Attempt = tuple[str, tuple[str, ...], tuple[int, ...], str]
 NO_REPAIR = "none"
 """The choice that leaves a finding as it is."""
 
@@ -145,7 +148,7 @@ class _Planner:
         self.first = open_case(conversation, client)
         self.before = findings_of(self.first, progress)
         self.made: list[Chosen] = []
-        self.tried: set[tuple[str, tuple[str, ...], tuple[int, ...], str]] = set()
+        self.tried: Counter[Attempt] = Counter()
         self.rounds = 0
         self._check_choices()
 
@@ -164,7 +167,7 @@ class _Planner:
         while self.rounds < MAXIMUM_ROUNDS:
             self.progress.check()
             editor = Editor(case, self.draft)
-            for finding in findings:
+            for finding in sorted(findings, key=_order):
                 if finding.code in RECORD_FIXES or not records_only:
                     self._mend(editor, finding)
             if not editor.touched:
@@ -189,7 +192,9 @@ class _Planner:
 
     def _mend(self, editor: Editor, finding: Finding) -> None:
         repair = self._choice(finding)
-        if repair is not None and repair.changes_file and not _collides(editor, finding):
+        # Siblings are put into a chain that is whole: not in a round that still mends links or lines.
+        waits = finding.code == _SIBLINGS and editor.touched and not editor.only_for(_SIBLINGS)
+        if repair is not None and repair.changes_file and not waits and not _collides(editor, finding):
             self._apply(editor, finding, repair)
 
     def _apply(self, editor: Editor, finding: Finding, repair: Repair) -> None:
@@ -197,8 +202,11 @@ class _Planner:
         if fix is None:
             return
         editor.begin(finding.code, f"{finding.message} {repair.title}.")
-        fix.apply(editor, finding)
-        self.tried.add(_attempt(finding, repair.name))
+        try:
+            fix.apply(editor, finding)
+        except PostponedError:
+            return
+        self.tried[_attempt(finding, repair.name)] += 1
         self.made.append(Chosen(finding, repair.name))
 
     def _choice(self, finding: Finding) -> Repair | None:
@@ -208,16 +216,21 @@ class _Planner:
             return None
         if named is not None:
             chosen = next((r for r in finding.repairs if r.name == named), None)
-            if chosen is not None and _attempt(finding, chosen.name) not in self.tried:
+            if chosen is not None and self._may_try(finding, chosen):
                 return chosen
         if finding.severity != "error" and not any(r.default for r in finding.repairs):
             return None
         started = False
         for repair in finding.repairs:
             started = started or repair.default
-            if started and repair.changes_file and _attempt(finding, repair.name) not in self.tried:
+            if started and repair.changes_file and self._may_try(finding, repair):
                 return repair
         return None
+
+    def _may_try(self, finding: Finding, repair: Repair) -> bool:
+        """Once; links and places without an id twice more: another repair may have moved what they are about."""
+        most = 1 if finding.ids and finding.code not in RECORD_FIXES else 3
+        return self.tried[_attempt(finding, repair.name)] < most
 
     def _check_choices(self) -> None:
         known = {f.key: f for f in self.before} | {f.code: f for f in self.before}
@@ -247,7 +260,12 @@ class _Planner:
         )
 
 
-def _attempt(finding: Finding, repair: str) -> tuple[str, tuple[str, ...], tuple[int, ...], str]:
+def _order(finding: Finding) -> int:
+    """Links and lines first, siblings last."""
+    return 2 if finding.code == _SIBLINGS else 0 if finding.code in RECORD_FIXES else 1
+
+
+def _attempt(finding: Finding, repair: str) -> Attempt:
     places = () if finding.ids else tuple(finding.lines)
     return (finding.code, finding.ids, places, repair)
 

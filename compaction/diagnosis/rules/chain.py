@@ -53,9 +53,9 @@ def _restored(case: Case, candidates: list[Bridge]) -> list[int]:
 def _break(case: Case, code: str, record: int, what: str) -> Finding:
     """The finding of a record that lost the way to what came before it."""
     t = case.transcript
-    on_chain = bool(case.conversation.on_chain[record]) and record >= case.window_start
+    on_chain = case.on_chain(record) and record >= case.window_start
     candidates = bridge_candidates(case.conversation, record)
-    lost = [r for r in _restored(case, candidates) if not case.conversation.on_chain[r]] if on_chain else []
+    lost = [r for r in _restored(case, candidates) if not case.on_chain(r)] if on_chain else []
     endless = code in ENDLESS and on_chain
     harmful = endless or any(case.speaks[r] for r in lost)
     severity: Severity = "error" if harmful else "info"
@@ -188,8 +188,8 @@ def _off_chain_of(case: Case, response: int) -> tuple[list[int], list[int]]:
             answer = int(conversation.pair[block])
             if t.block_type[block] == BlockType.TOOL_USE and answer >= 0:
                 results.append(int(t.block_record[answer]))
-    blocks = [r for r in records if not conversation.on_chain[r]]
-    return blocks, sorted({r for r in results if not conversation.on_chain[r] and conversation.main[r]})
+    blocks = [r for r in records if not case.on_chain(r)]
+    return blocks, sorted(case.once([r for r in results if not case.on_chain(r) and conversation.main[r]]))
 
 
 def sibling_results(case: Case) -> Iterator[Finding]:

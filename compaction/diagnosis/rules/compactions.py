@@ -232,15 +232,9 @@ def recompaction(case: Case) -> Iterator[Finding]:
 def missing_preserved(case: Case) -> Iterator[Finding]:
     """The last compaction names messages to keep that the file does not hold: they are not sent."""
     t = case.transcript
-    cuts = [e.boundary_record for e in case.conversation.epochs if e.boundary_record >= 0]
-    if not cuts:
+    boundary, named = case.preserved
+    if not named:
         return
-    details = t.payload(cuts[-1]).get("compactMetadata")
-    kept = details.get("preservedMessages") if isinstance(details, dict) else None
-    uuids = kept.get("uuids") if isinstance(kept, dict) else None
-    if not isinstance(uuids, list):
-        return
-    named = [u for u in uuids if isinstance(u, str)]
     held = np.isin(np.array([key_of(u) for u in named], np.uint64), t.uuid_key)
     missing = [u for u, there in zip(named, held, strict=True) if not there]
     if missing:
@@ -248,9 +242,9 @@ def missing_preserved(case: Case) -> Iterator[Finding]:
             code="preserved_messages_missing",
             rule="",
             severity="warning",
-            message=f"{len(missing)} of {len(uuids)} messages that the compaction preserved are not in the file.",
-            lines=(case.line(cuts[-1]),),
-            records=(cuts[-1],),
+            message=f"{len(missing)} of {len(named)} messages that the compaction preserved are not in the file.",
+            lines=(case.line(boundary),),
+            records=(boundary,),
             path="compactMetadata.preservedMessages.uuids",
             details={"missing": missing},
         )

@@ -58,7 +58,7 @@ def _finding(case: Case, damage: Damage) -> Finding:
     mend = Repair(
         REWRITE,
         "Write each whole record on a line of its own and leave out the rest, which the report keeps",
-        default=severity != "info",
+        default=severity != "info" and damage.kind != "invalid_utf8",
         reason="nothing that can be read is lost, and nothing is guessed",
     )
     lost = f", {damage.lost_bytes:,} bytes belong to none" if damage.lost_bytes else ""
@@ -82,6 +82,8 @@ def _finding(case: Case, damage: Damage) -> Finding:
 def _severity(case: Case, damage: Damage, sound: list[int]) -> Severity:
     if damage.kind == "blank_line":
         return "info"
+    if damage.kind == "invalid_utf8":
+        return "warning"  # clients read such bytes as U+FFFD: the record is not lost
     if any(case.conversation.chained[r] for r in sound):
         return "error"
     return "warning"

@@ -106,7 +106,9 @@ def _call_elsewhere(case: Case, identity: str) -> Block | None:
 
 def call_can_return(case: Case, finding: Finding) -> bool:
     """Whether the orphan's call is in the file (before the boundary, on another branch) and can be adopted again."""
-    return not case.is_document and bool(finding.ids) and _call_elsewhere(case, finding.ids[0]) is not None
+    if case.is_document or not finding.ids or finding.records[0] < case.window_start:
+        return False  # a message that a compaction preserved: what stands before it in the file is not sent with it
+    return _call_elsewhere(case, finding.ids[0]) is not None
 
 
 def readopt_call(editor: Editor, finding: Finding) -> None:
@@ -434,6 +436,7 @@ FIXES: dict[str, tuple[Fix, ...]] = {
     ),
     "result_not_first": (
         Fix("results_first", "Put the results first in their message", "only the order changes", results_first),
+        Fix("result_to_text", "Keep the result as text", "the call still needs a result", result_to_text, chosen=False),
     ),
     "duplicate_tool_result": (
         Fix("keep_first_real", "Keep the first real result", "stand-ins and repeats say nothing new", keep_first_real),

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 from compaction.diagnosis.bridging import bridge_candidates
+from compaction.diagnosis.case import Case
 from compaction.diagnosis.model import Finding
 from compaction.diagnosis.repair.editor import Editor
 from compaction.diagnosis.repair.fixes.kit import Fix, is_session
 from compaction.transcript import BlockType, Flag
-from compaction.transcript.patching import encode_value
 
 
 def bridge(editor: Editor, finding: Finding, rank: int) -> None:
     """The record hangs on the candidate of that rank."""
     record = finding.records[0]
+    editor.needs_untouched([record])
     candidates = bridge_candidates(editor.conversation, record)
     if rank < len(candidates):
         editor.set_parent(record, editor.t.uuid(candidates[rank].record))
@@ -28,21 +29,35 @@ def make_root(editor: Editor, finding: Finding) -> None:
 
 
 def rechain(editor: Editor, finding: Finding) -> None:
-    """Blocks of the response in file order, then the results in the order of their calls, then what follows."""
+    """The response's blocks, then its results, then what stood between them, then what follows: only links change.
+
+    What lies on the chain keeps its order and comes last of its kind, so that the end of the conversation stays the
+    end.
+    """
     t, conversation, case = editor.t, editor.conversation, editor.case
-    results = set(finding.records)
-    blocks, ordered = _response_of(editor, finding)
-    group = set(blocks) | set(ordered) | results
+    blocks, results = _response_of(editor, finding)
+    group = {*blocks, *results}
     inside = [n for n, r in enumerate(case.chain) if r in group]
+    if not inside:
+        return
     segment = case.chain[inside[0] : inside[-1] + 1]
-    new = blocks + ordered + [r for r in segment if r not in group]
+    new = [*_chained_last(case, blocks), *_chained_last(case, results), *(r for r in segment if r not in group)]
+    following = case.chain[inside[-1] + 1 : inside[-1] + 2]
+    editor.needs_untouched([*new, *following])
     for previous, record in pairwise(new):
         editor.set_parent(record, t.uuid(previous))
-    if inside[-1] + 1 < len(case.chain):
-        editor.set_parent(case.chain[inside[-1] + 1], t.uuid(new[-1]))
+    for record in following:
+        editor.set_parent(record, t.uuid(new[-1]))
     first_parent = int(conversation.parent[segment[0]])
     if new[0] != segment[0] and first_parent >= 0:
         editor.set_parent(new[0], t.uuid(first_parent))
+
+
+def _chained_last(case: Case, records: list[int]) -> list[int]:
+    """Records beside the chain in their order, then those on it in the chain's order."""
+    chained = sorted((r for r in records if r in case.chain_position), key=lambda r: case.chain_position[r])
+    beside = [r for r in records if r not in case.chain_position]
+    return [*beside, *chained]
 
 
 def _response_of(editor: Editor, finding: Finding) -> tuple[list[int], list[int]]:
@@ -53,32 +68,36 @@ def _response_of(editor: Editor, finding: Finding) -> tuple[list[int], list[int]
         call = int(conversation.pair[block])
         if call >= 0:
             response = int(conversation.response_of[t.block_record[call]])
-    blocks = [r for r in conversation.response_records(response) if conversation.main[r]]
+    blocks = editor.case.once([r for r in conversation.response_records(response) if conversation.main[r]])
     ordered: list[int] = []
     for record in blocks:
         for block in t.blocks_of(record):
             answer = int(conversation.pair[block])
-            if t.block_type[block] == BlockType.TOOL_USE and answer >= 0:
-                owner = int(t.block_record[answer])
-                if owner not in ordered and conversation.main[owner]:
-                    ordered.append(owner)
-    return blocks, ordered
+            if t.block_type[block] == BlockType.TOOL_USE and answer >= 0 and conversation.main[t.block_record[answer]]:
+                ordered.append(int(t.block_record[answer]))
+    return blocks, editor.case.once(ordered)
 
 
 def one_record_per_line(editor: Editor, finding: Finding) -> None:
-    """Whole records on lines of their own; a record that needed leniency is written as clean JSON."""
+    """Whole records on lines of their own; inside a record only the bytes that break it are replaced."""
     editor.leave_out_damage()
     for record in finding.records:
-        if finding.code in _REWRITTEN and editor.t.flags[record] & Flag.LENIENT:
-            editor.change_bytes(record, partial(_clean, payload=editor.t.payload(record)))
+        if editor.t.flags[record] & Flag.LENIENT:
+            editor.change_bytes(record, _readable)
 
 
-def _clean(data: bytes, payload: dict[str, Any]) -> bytes:
-    return encode_value(payload)
+_ESCAPE = re.compile(rb'\\\\|\\u[0-9a-fA-F]{4}|\\["/bfnrt]|(\\)')
 
 
-_REWRITTEN = ("invalid_escape", "invalid_utf8")
-"""Damage that lies inside a record which could be read all the same."""
+def _readable(data: bytes) -> bytes:
+    """The record with backslashes that escape nothing doubled and bytes that are no UTF-8 as U+FFFD."""
+    data = _ESCAPE.sub(lambda found: b"\\\\" if found.group(1) else found.group(), data)
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace").encode("utf-8")
+    return data
+
 
 _BRIDGES = (
     *(
