@@ -15,33 +15,34 @@ if TYPE_CHECKING:
     from compaction.export.writer import Written
     from inspector.context import AppContext
 
-Write = Callable[[Progress], "Written"]
+Write = Callable[[Progress], "tuple[Written, ...]"]
+"""Writes one or more files in a worker; the first is the one that the person asked for."""
 
 
 class FileWritten(QUndoCommand):
-    """A new file that was written: undo removes it while its content is still what was written, redo writes it again.
+    """New files that were written: undo removes each while its content is what was written, redo writes them again.
 
     Push it after the first writing: the `redo` that pushing does is not the first one.
     """
 
-    def __init__(self, context: AppContext, text: str, written: Written, write: Write) -> None:
+    def __init__(self, context: AppContext, text: str, written: tuple[Written, ...], write: Write) -> None:
         super().__init__(text)
         self._context = context
         self._write = write
-        self._entry: JournalEntry = written.entry
+        self._entries = [one.entry for one in written]
         self._pushed = False
 
     def undo(self) -> None:
-        """Remove the file through the journal; a changed file is kept and the person is told."""
-        entry = self._entry
+        """Remove the files through the journal; a changed file is kept and the person is told."""
+        entries = list(self._entries)
 
-        def work(_progress: Progress) -> JournalEntry:
+        def work(_progress: Progress) -> list[JournalEntry]:
             from compaction.export.journal import Journal
 
-            return Journal().undo(entry)
+            return [Journal().undo(entry) for entry in entries]
 
         job = self._context.runner.start(Op(f"Undoing: {self.text()}", work))
-        job.success(lambda done: self._tell(f"Removed {done.target}"))
+        job.success(lambda done: self._tell(f"Removed {done[0].target}"))
 
     def redo(self) -> None:
         """Write the file again."""
@@ -51,9 +52,9 @@ class FileWritten(QUndoCommand):
         job = self._context.runner.start(Op(self.text(), self._write))
         job.success(self._on_written)
 
-    def _on_written(self, written: Written) -> None:
-        self._entry = written.entry
-        self._tell(f"Wrote {written.path}")
+    def _on_written(self, written: tuple[Written, ...]) -> None:
+        self._entries = [one.entry for one in written]
+        self._tell(f"Wrote {written[0].path}")
 
     def _tell(self, text: str) -> None:
         if self._context.workspace is not None:

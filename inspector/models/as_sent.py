@@ -119,9 +119,9 @@ class AsSentModel(FlatTreeModel):
 
 def _message_text(sent: SentRow, column: int) -> str:
     if column == 0:
-        count = len(sent.children)
+        count = sum(child.block >= 0 for child in sent.children)
         return f"messages.{sent.message} · {sent.role} · {count:,} {'block' if count == 1 else 'blocks'}"
-    lines = [child.line for child in sent.children if child.line]
+    lines = [child.line for child in sent.children if child.line and child.change is not Change.DROPPED]
     return lines_text(lines) if lines else "— no record —"
 
 

@@ -5,6 +5,7 @@ No Qt: a worker builds the rows.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -219,16 +220,37 @@ def _dropped_row(conversation: Conversation, dropped: Dropped) -> SentRow:
 
 
 def _in_order(messages: list[SentRow], dropped: list[SentRow]) -> list[SentRow]:
-    """Dropped content before the first message that begins with a later record."""
-    waiting = sorted(dropped, key=lambda row: (row.record, row.position))
+    """Dropped content at its place in the file: inside a message between its blocks, or between two messages."""
+    waiting = deque(sorted(dropped, key=lambda row: (row.record, row.position)))
+    last_stored = max((number for number, row in enumerate(messages) if row.record >= 0), default=-1)
     rows: list[SentRow] = []
-    next_dropped = 0
-    for message in messages:
-        while next_dropped < len(waiting) and 0 <= waiting[next_dropped].record < message.record:
-            rows.append(waiting[next_dropped])
-            next_dropped += 1
+    for number, message in enumerate(messages):
+        if message.record >= 0:
+            while waiting and waiting[0].record < message.record:
+                rows.append(waiting.popleft())
+            _drop_inside(message, waiting)
+        elif number > last_stored:
+            rows += waiting
+            waiting.clear()
         rows.append(message)
-    return rows + waiting[next_dropped:]
+    return [*rows, *waiting]
+
+
+def _drop_inside(message: SentRow, waiting: deque[SentRow]) -> None:
+    """Move dropped content that lies between the first and the last record of a message to its children."""
+    last = max(child.record for child in message.children)
+    children: list[SentRow] = []
+    for child in message.children:
+        while waiting and child.record >= 0 and _place(waiting[0]) < _place(child) and waiting[0].record <= last:
+            children.append(waiting.popleft())
+        children.append(child)
+    while waiting and waiting[0].record <= last:
+        children.append(waiting.popleft())
+    message.children = children
+
+
+def _place(row: SentRow) -> tuple[int, int]:
+    return row.record, row.position
 
 
 def stored_block(conversation: Conversation, record: int, position: int) -> Mapping[str, Any] | None:

@@ -379,7 +379,7 @@ def sent_parts(sent: SentRow | None) -> list[Part]:
         parts.append(Note(f"messages.{sent.message}, role {sent.role}. {sent.text}"))
         return parts
     if sent.sent is None:
-        return [*parts, Note(f"✖ Not sent: {sent.text}", Tone.WARNING)]
+        return [*parts, Note(f"Not sent: {sent.text}", Tone.WARNING)]
     if sent.text:
         parts.append(Note(f"{SIGNS[sent.change]} {sent.text}"))
     return parts + parts_of_block(sent.sent, Surroundings(role=sent.role))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,7 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import (
     QButtonGroup,
     QCheckBox,
+    QComboBox,
     QDialog,
     QFileDialog,
     QHBoxLayout,
@@ -71,7 +74,13 @@ class RepairDialog(QDialog):
         self.state, self.risks = plain_label(), plain_label()
         for label in (self.state, self.risks):
             label.setWordWrap(True)
-        self.target = QLineEdit(str(default_target(document)))
+        self.naming = QComboBox()
+        self.naming.addItems(["New session id", "Same name, marked"])
+        self.naming.setAccessibleName("How the new file is named")
+        self.naming.setToolTip(
+            "Clients take a session's id from its file name: with a new id they offer it beside the original."
+        )
+        self.target = QLineEdit()
         self.target.setAccessibleName("New file")
         self.open_after = QCheckBox("Open it when it is written")
         self.open_after.setChecked(True)
@@ -80,6 +89,9 @@ class RepairDialog(QDialog):
         self._build()
         self._connect()
         self._recolour()
+        self._on_naming(0)
+        if document.path is None or not is_session_id(document.path.stem):
+            self.naming.setCurrentIndex(1)
         self._plan()
 
     def _build(self) -> None:
@@ -110,6 +122,7 @@ class RepairDialog(QDialog):
         browse.clicked.connect(self._on_browse)
         target = QHBoxLayout()
         target.addWidget(QLabel("New file"))
+        target.addWidget(self.naming)
         target.addWidget(self.target, 1)
         target.addWidget(browse)
         buttons = QHBoxLayout()
@@ -136,6 +149,7 @@ class RepairDialog(QDialog):
     def _connect(self) -> None:
         self.findings_tree.row_selected.connect(self._on_finding)
         self.changes_tree.row_selected.connect(self._on_change)
+        self.naming.currentIndexChanged.connect(self._on_naming)
         self.target.textChanged.connect(self._on_target)
         self.write.clicked.connect(self._on_write)
 
@@ -241,6 +255,9 @@ class RepairDialog(QDialog):
         if chosen:
             self.target.setText(chosen)
 
+    def _on_naming(self, index: int) -> None:
+        self.target.setText(str((new_id_target, default_target)[index](self._document)))
+
     def _on_target(self, _text: str) -> None:
         self._refresh_write()
 
@@ -259,15 +276,16 @@ class RepairDialog(QDialog):
         job = self._context.runner.start(Op(f"Writing {target.name}", write))
         job.success(lambda written: self._on_written(written, write)).failure(self._on_failure)
 
-    def _on_written(self, written: Written, write: Write) -> None:
-        self.written = written
-        command = FileWritten(self._context, f"Repair to {written.path.name}", written, write)
-        self._document.undo_stack.push(command)
+    def _on_written(self, files: tuple[Written, ...], write: Write) -> None:
+        self.written = files[0]
+        path = self.written.path
+        self._document.undo_stack.push(FileWritten(self._context, f"Repair to {path.name}", files, write))
         workspace = self._context.workspace
         if workspace is not None:
-            workspace.tell(f"Wrote {written.path}")
+            report = f" and {files[1].path.name}" if len(files) > 1 else ""
+            workspace.tell(f"Wrote {path}{report}")
             if self.open_after.isChecked():
-                workspace.open_path(written.path)
+                workspace.open_path(path)
         self.accept()
 
     def done(self, result: int) -> None:
@@ -286,27 +304,42 @@ class RepairDialog(QDialog):
 
 
 def repair_writer(plan: RepairPlan, target: Path, source: str) -> Write:
-    """What writes a plan to a new file: called in a worker with its progress."""
+    """What writes a plan to a new file, and beside it a report of the bytes that are in no record of it (G12)."""
 
-    def write(progress: Progress) -> Written:
+    def write(progress: Progress) -> tuple[Written, ...]:
+        from compaction.cli.repair import left_out, made
         from compaction.export.transcripts import write_edits
+        from compaction.export.writer import write_new_file
 
-        return write_edits(
+        written = write_edits(
             target,
             plan.original,
             plan.edits,
             operation="repair",
             source=source,
-            lineage={
-                "client": plan.client,
-                "repairs": [{"finding": made.finding.key, "repair": made.repair} for made in plan.made],
-                **plan.counts(),
-            },
+            lineage={"client": plan.client, "repairs": made(plan), "risks": list(plan.risks)},
             keep_damage=plan.keep_damage,
             progress=progress,
         )
+        report = left_out(plan)
+        if not report:
+            return (written,)
+        side = write_new_file(
+            target.with_name(f"{target.name}.left-out.json"),
+            [json.dumps(report, indent=1).encode() + b"\n"],
+            operation="repair report",
+            lineage={"belongs_to": str(target)},
+            progress=progress,
+        )
+        return (written, side)
 
     return write
+
+
+def new_id_target(document: Document) -> Path:
+    """A name beside the original with a session id of its own: clients take the id from the file's name."""
+    path = document.path if document.path is not None else Path.cwd() / "session.jsonl"
+    return path.with_name(f"{uuid.uuid4()}{path.suffix or '.jsonl'}")
 
 
 def default_target(document: Document) -> Path:
@@ -319,6 +352,14 @@ def default_target(document: Document) -> Path:
         if not path.with_name(name).exists():
             return path.with_name(name)
         number += 1
+
+
+def is_session_id(name: str) -> bool:
+    """Whether a file's name is a session id, as clients make them (a UUID)."""
+    try:
+        return str(uuid.UUID(name)) == name.lower()
+    except ValueError:
+        return False
 
 
 def _titled(title: str, widget: QWidget) -> QWidget:

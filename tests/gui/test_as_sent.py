@@ -118,6 +118,26 @@ def test_every_change_is_named_where_it_happened() -> None:
     assert any("system prompt" in note for note in notes)
 
 
+def test_dropped_content_stands_between_the_blocks_of_its_message() -> None:
+    conversation = conversation_of(RECORDS)
+    request = WireRequest(
+        client="2.1.20",
+        at=None,
+        messages=[
+            WireMessage("user", [block(conversation, 0)], [Origin(0, 1, 0)]),
+            WireMessage(
+                "assistant", [block(conversation, 1), block(conversation, 3)], [Origin(1, 2, 0), Origin(3, 4, 0)]
+            ),
+            WireMessage("assistant", [{"type": "text", "text": "x"}], [None]),
+        ],
+        model="m",
+        dropped=[Dropped(2, 0, "between"), Dropped(4, 0, "after"), Dropped(5, -1, "last")],
+    )
+    rows = [row for row in compare(conversation, request, []).rows if row.change is not Change.NOTE]
+    assert [(row.message, row.record) for row in rows] == [(0, 0), (1, 1), (-1, 4), (-1, 5), (2, -1)]
+    assert [(row.block, row.record) for row in rows[1].children] == [(0, 1), (-1, 2), (1, 3)]
+
+
 def test_violations_stand_at_their_place() -> None:
     conversation = conversation_of(RECORDS)
     request = hand_made(conversation)
@@ -171,16 +191,18 @@ def test_blocks_of_real_sessions_that_are_sent_as_stored_equal_their_records(pat
         request = assemble(conversation, "2.1.332", at)
         comparison = compare(conversation, request, [])
         messages = [row for row in comparison.rows if row.is_message]
-        assert [len(row.children) for row in messages] == [len(message.content) for message in request.messages]
+        assert len(messages) == len(request.messages)
         for row, message in zip(messages, request.messages, strict=True):
-            for child, sent, origin in zip(row.children, message.content, message.origins, strict=True):
+            children = [child for child in row.children if child.block >= 0]
+            for child, sent, origin in zip(children, message.content, message.origins, strict=True):
                 assert child.sent is sent
                 assert (child.change is Change.INJECTED) == (origin is None)
                 if child.change is Change.SAME:
                     assert child.stored is not None
                     stored = {k: v for k, v in child.stored.items() if k != "cache_control"}
                     assert stored == sent
-        assert sum(row.change is Change.DROPPED for row in comparison.rows) == len(request.dropped)
+        flat = [row for top in comparison.rows for row in (top, *top.children)]
+        assert sum(row.change is Change.DROPPED for row in flat) == len(request.dropped)
 
 
 # The view -----------------------------------------------------------------------------------------------------

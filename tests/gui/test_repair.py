@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +25,7 @@ from inspector.models.repair import LEAVE, ChoicesModel, change_parts, default_c
 from inspector.settings import Settings
 from inspector.theme import Theme
 from inspector.views.detail.parts import Code, Diff, Note
-from inspector.views.repair_dialog import RepairDialog, default_target
+from inspector.views.repair_dialog import RepairDialog, default_target, is_session_id
 from tests.gui.test_findings import orphan_session
 from tests.support import case_folders, needs_shared
 
@@ -177,6 +179,34 @@ def test_the_default_name_is_free_and_beside_the_original(tmp_path: Path) -> Non
     (tmp_path / "s.repaired.jsonl").touch()
     assert default_target(Document(path)).name == "s.repaired-2.jsonl"
     assert default_target(Document(tmp_path / "request.json")).name == "request.repaired.json"
+
+
+def test_a_session_gets_a_new_id_and_any_other_file_its_own_name(
+    qtbot: QtBot, context: AppContext, session_file: Path
+) -> None:
+    dialog, _ = dialog_of(qtbot, context, session_file)
+    assert Path(dialog.target.text()).name == "session.repaired.jsonl"
+    session = session_file.rename(session_file.with_name("0b9f1f6a-4c1c-4d57-9b5e-1f3a5b1f0a11.jsonl"))
+    dialog, _ = dialog_of(qtbot, context, session)
+    target = Path(dialog.target.text())
+    assert is_session_id(target.stem)
+    assert target.parent == session.parent
+    assert target != session
+
+
+def test_bytes_that_are_in_no_record_are_kept_in_a_report(
+    qtbot: QtBot, context: AppContext, session_file: Path
+) -> None:
+    session_file.write_bytes(session_file.read_bytes() + b"\x00" * 40 + b"{broken\n")
+    dialog, document = dialog_of(qtbot, context, session_file)
+    dialog.write.click()
+    assert context.runner.wait_until_idle()
+    report = session_file.with_name("session.repaired.jsonl.left-out.json")
+    kept = b"".join(base64.b64decode(piece["base64"]) for piece in json.loads(report.read_text()))
+    assert b"{broken" in kept
+    document.undo_stack.undo()
+    assert context.runner.wait_until_idle()
+    assert not report.exists()
 
 
 def test_a_change_is_shown_member_by_member() -> None:
