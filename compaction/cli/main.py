@@ -24,6 +24,7 @@ class Command(Protocol):
 COMMANDS: dict[str, str] = {
     "inspect": "compaction.cli.inspect",
     "compact": "compaction.cli.compact",
+    "replay": "compaction.cli.replay",
     "compare": "compaction.cli.compare",
     "export": "compaction.cli.export",
     "strategies": "compaction.cli.strategies",

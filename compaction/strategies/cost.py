@@ -130,7 +130,7 @@ def plan_cost(given: StrategyInput, plan: Plan) -> PlanCost:
         next_request_without=nothing,
         per_request=after,
         per_request_without=before,
-        break_even_requests=_break_even(one_off + following - nothing, before - after),
+        break_even_requests=_break_even(one_off + following - nothing, before - after) if plan.applies else None,
         price_source=row.source,
         method=Method.ESTIMATED,
     )

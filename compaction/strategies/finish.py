@@ -103,7 +103,7 @@ def exactly(given: StrategyInput, edits: Sequence[Edit], expected: WireRequest) 
 
     Blocks that are equal to ones of `expected` or of the request before are those objects, with their origins.
     """
-    request = assemble(applied(given.conversation.transcript, edits), given.wire.client)
+    request = assemble(applied(given.conversation.transcript, edits), given.wire.client, model=given.wire.model)
     known: dict[str, tuple[Json, Origin | None]] = {}
     for source in (given.wire, expected):
         for message in source.messages:

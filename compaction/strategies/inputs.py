@@ -15,6 +15,7 @@ def strategy_input(
     *,
     now_ms: int,
     client: str = "",
+    model: str = "",
     window: WindowSettings | None = None,
     prices: PriceSet | None = None,
     summariser: Summariser | None = None,
@@ -28,12 +29,13 @@ def strategy_input(
     Args:
         now_ms: the time, milliseconds since the epoch.
         client: client version whose profile and request generation count ("" = the newest recorded in the session).
+        model: the model it is sent to ("" = the session's last one): clients leave out thinking of other models.
         window: overrides of the window and its thresholds.
         prices: the price set (default: the bundled default set).
         summariser: writes summaries (default: the offline one).
     """
     version = client or default_client(conversation)
-    wire = assemble(conversation, version)
+    wire = assemble(conversation, version, model=model)
     contexts = conversation.response_context
     largest = int(contexts.max()) if len(contexts) else 0
     return StrategyInput(
