@@ -73,13 +73,7 @@ bench: $(STAMP)
 
 screenshots: $(STAMP)
 	@$(BIN)/python -m inspector.startup_guard --offscreen
-	@sample=resources/sample/tide-tables.jsonl; out=resources/docs/screenshots; mkdir -p $$out; \
-	for theme in light dark; do \
-	  for view in overview tree compare timeline findings; do \
-	    $(BIN)/compactoscope screenshot $$sample -o $$out/$$view-$$theme.png --view $$view --theme $$theme --size 1400x900; \
-	  done; \
-	done; \
-	ls -l $$out
+	@$(BIN)/python -m tests.screenshots
 
 docs: $(STAMP)
 	@$(BIN)/python -m tests.docs

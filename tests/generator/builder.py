@@ -109,6 +109,7 @@ class SessionBuilder:
         self.call_record: dict[str, str] = {}
         self.call_name: dict[str, str] = {}
         self.last_usage: dict[str, Any] = {}
+        self._openings: set[str] = set()
 
     # --- time and raw records -------------------------------------------------------------------------------------
 
@@ -197,6 +198,7 @@ class SessionBuilder:
             if self.version.since("2.1.181"):
                 late["promptSource"] = "typed"
         uuid = self.chained(body, parent=parent, **late)
+        self._openings.add(uuid)
         self._add(uuid, content)
         return uuid
 
@@ -260,6 +262,8 @@ class SessionBuilder:
                 **({"session_id": self.session_id} if self.version.since("2.1.220") else {}),
                 **late,
             )
+            if number == 0:
+                self._openings.add(uuid)
             response.uuids.append(uuid)
             self.ledger.recent.append((uuid, sum(_tokens_of_block(block) for block in group)))
             for block in group:
@@ -335,14 +339,15 @@ class SessionBuilder:
         """A compaction: boundary, summary, re-attached files; returns the summary's uuid.
 
         Args:
-            preserve: how many of the newest records stay in the context (versions from 2.1.217 record which).
+            preserve: at least how many of the newest records stay in the context (versions from 2.1.217 record which);
+                more where a response or a pair of call and result would be cut in two.
             restore: file path → text of files that the client attaches again (written from 2.1.92).
             parent_after: what the next record hangs on: "summary", or "tail" for the last preserved record, as in one
                 of four such compactions (a walk by parents then goes straight past the boundary).
         """
         if not self.version.since("2.0.76"):
             return self.legacy_compact(summary)
-        kept = list(self.ledger.recent)[-preserve:] if preserve else []
+        kept = self._whole_tail(preserve)
         kept_tokens = sum(tokens for _, tokens in kept) + tokens_of_text(SUMMARY_OPENING + summary)
         before, last, summary_id = self.ledger.estimate_now, self.leaf, self.ids.uuid()
         metadata: dict[str, Any] = {"trigger": trigger, "preTokens": before}
@@ -376,6 +381,7 @@ class SessionBuilder:
             parent="",
         )
         self.ledger.compact(kept_tokens)
+        self._openings.clear()
         self._summary(summary, uuid=summary_id)
         if parent_after == "tail" and kept:
             self.leaf = kept[-1][0]
@@ -419,6 +425,13 @@ class SessionBuilder:
                 }
             )
         return ids
+
+    def _whole_tail(self, records: int) -> list[tuple[str, int]]:
+        recent = list(self.ledger.recent)
+        start = max(0, len(recent) - records)
+        while 0 < start < len(recent) and recent[start][0] not in self._openings:
+            start -= 1
+        return recent[start:]
 
     def _summary(self, summary: str, *, uuid: str = "", parent: str | None = None) -> str:
         late: dict[str, Any] = {"isCompactSummary": True}

@@ -101,6 +101,15 @@ def test_compactions_leave_boundary_summary_and_preserved_messages_that_exist() 
         assert metadata["cumulativeDroppedTokens"] == dropped
 
 
+def test_preserved_messages_never_cut_a_pair_or_a_response() -> None:
+    builder = SessionBuilder("2.1.217")
+    builder.prompt("Look")
+    first = builder.assistant("One", tools=[Tool("Read"), Tool("Read")], results=["a", "b"])
+    builder.compact(preserve=1)
+    boundary = json.loads(builder.lines[-2])
+    assert boundary["compactMetadata"]["preservedSegment"]["headUuid"] == first.uuids[0]
+
+
 def test_pre_tokens_are_last_context_plus_output_plus_a_quarter_of_the_characters_after_it() -> None:
     """transcript-format.md section 7."""
     builder = SessionBuilder("2.1.217")
