@@ -53,7 +53,9 @@ def stored_request(conversation: Conversation, client: str) -> Stored:
     leaf = choose_leaf(rows)
     t = conversation.transcript
     slots = chain_rows(rows, leaf) if leaf >= 0 else []
-    entries = regrouped([entry_of(t, rows.content[slot]) for slot in slots])
+    entries = [entry_of(t, rows.content[slot]) for slot in slots]
+    if profile.regroups_responses:
+        entries = regrouped(entries)
     drafts = Merger(profile, {}, sends_api_errors=False).fold(entries)
     messages = [
         WireMessage(draft.role, [part.block for part in draft.parts], [part.origin for part in draft.parts])
@@ -73,12 +75,10 @@ def without_mending(profile: ResumeProfile) -> ResumeProfile:
         recovers_siblings=True,
         relinks_preserved=True,
         keeps_trailing_descendants=False,
-        regroups_responses=True,
         answers_interrupted_calls=None,
         drops_orphaned_thinking=False,
         drops_blank_assistants=False,
         drops_blank_text=False,
-        merges_assistant="any_in_turn",
         results_first=False,
         text_joint="",
         tool_use_keys=None,

@@ -31,7 +31,10 @@ MAXIMUM_ROUNDS = 24
 sees what the first uncovered (api-rules.md, general fact 5)."""
 
 _SIBLINGS = "sibling_results_off_chain"
-Attempt = tuple[str, tuple[str, ...], tuple[int, ...], str]
+_STRUCTURE = ("R01", "R02", "R03", "R04", "R05", "R06")
+_MOST_TRIES = 6
+Attempt = tuple[str, tuple[str, ...], str, str]
+"""Finding code, tool ids, place, repair."""
 NO_REPAIR = "none"
 """The choice that leaves a finding as it is."""
 
@@ -207,6 +210,7 @@ class _Planner:
         except PostponedError:
             return
         self.tried[_attempt(finding, repair.name)] += 1
+        self.tried[_attempt(finding, repair.name, anywhere=True)] += 1
         self.made.append(Chosen(finding, repair.name))
 
     def _choice(self, finding: Finding) -> Repair | None:
@@ -228,9 +232,13 @@ class _Planner:
         return None
 
     def _may_try(self, finding: Finding, repair: Repair) -> bool:
-        """Once; links and places without an id twice more: another repair may have moved what they are about."""
-        most = 1 if finding.ids and finding.code not in RECORD_FIXES else 3
-        return self.tried[_attempt(finding, repair.name)] < most
+        """Once at a place for what adds or moves blocks; else three times, as another repair may have moved the place.
+
+        A bound on all places together keeps a repair that does not help from being made again and again.
+        """
+        most = 1 if finding.rule in _STRUCTURE else 3
+        here, anywhere = _attempt(finding, repair.name), _attempt(finding, repair.name, anywhere=True)
+        return self.tried[here] < most and (not finding.ids or self.tried[anywhere] < _MOST_TRIES)
 
     def _check_choices(self) -> None:
         known = {f.key: f for f in self.before} | {f.code: f for f in self.before}
@@ -265,9 +273,8 @@ def _order(finding: Finding) -> int:
     return 2 if finding.code == _SIBLINGS else 0 if finding.code in RECORD_FIXES else 1
 
 
-def _attempt(finding: Finding, repair: str) -> Attempt:
-    places = () if finding.ids else tuple(finding.lines)
-    return (finding.code, finding.ids, places, repair)
+def _attempt(finding: Finding, repair: str, *, anywhere: bool = False) -> Attempt:
+    return (finding.code, finding.ids, "" if anywhere else finding.wire or str(finding.lines), repair)
 
 
 def _collides(editor: Editor, finding: Finding) -> bool:
