@@ -9,6 +9,7 @@ from compaction.accounting.cache import CacheMiss, cache_misses
 from compaction.accounting.context import ContextSeries, context_series
 from compaction.accounting.cost import CostState, cost_state
 from compaction.accounting.prices import PriceSet
+from compaction.accounting.recovered import recovered_outputs, recovered_usd
 from compaction.accounting.round_cost import CompactionCost, compaction_costs, round_costs
 from compaction.accounting.usage import Responses, usage_of_session
 from compaction.conversation import Session
@@ -25,6 +26,7 @@ class SessionAccounts:
         responses: every response once, subagents included; file 0 is the main transcript.
         cost: priced; round_usd: USD of each round, NaN where unpriced or unknown.
         compactions: what each compaction cost; misses: rounds that lost cached tokens.
+        recovered: estimated output of rounds that recorded a placeholder, −1 elsewhere; recovered_usd: what it adds.
     """
 
     session: Session
@@ -34,6 +36,8 @@ class SessionAccounts:
     round_usd: npt.NDArray[np.float64]
     compactions: list[CompactionCost]
     misses: list[CacheMiss]
+    recovered: npt.NDArray[np.int64]
+    recovered_usd: float
 
     @property
     def cumulative_usd(self) -> npt.NDArray[np.float64]:
@@ -58,6 +62,7 @@ def account_session(session: Session, prices: PriceSet, progress: Progress | Non
 
 def _priced(session: Session, series: ContextSeries, responses: Responses, prices: PriceSet) -> SessionAccounts:
     cost = cost_state(responses, prices)
+    recovered = recovered_outputs(series)
     return SessionAccounts(
         session=session,
         series=series,
@@ -66,4 +71,6 @@ def _priced(session: Session, series: ContextSeries, responses: Responses, price
         round_usd=round_costs(session.conversation, responses, cost),
         compactions=compaction_costs(series, cost),
         misses=cache_misses(series, prices),
+        recovered=recovered,
+        recovered_usd=recovered_usd(series, recovered, prices),
     )

@@ -198,6 +198,10 @@ class ContextSeries:
         np.add.at(total, e.category[inside], e.tokens[inside])
         return total * self.user_calibration.factor
 
+    def user_estimate(self, place: int) -> float:
+        """Calibrated estimate of what was added after the response of round `place` (0-based), tokens."""
+        return float(self._user[place + 1].sum() * self.user_calibration.factor)
+
     def pending_estimate(self) -> float:
         """Estimated tokens of what the last epoch holds: all there is to say before its first response."""
         epoch = self.conversation.epochs[-1]

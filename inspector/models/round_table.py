@@ -89,8 +89,7 @@ class RoundTable(QAbstractTableModel):
             case "Context":
                 return int(usage.context[row]) if known else ""
             case "Output":
-                placeholder = known and not usage.final[row]
-                return f"{int(usage.output[row]):,} (placeholder)" if placeholder else int(usage.output[row])
+                return self._output(row) if known and not usage.final[row] else int(usage.output[row])
             case "Hidden thinking":
                 return int(series.hidden_thinking[row])
             case "Cache read":
@@ -102,6 +101,12 @@ class RoundTable(QAbstractTableModel):
             case "Event":
                 return self._events.get(row + 1, "")
         return int(series.parts[row, column - len(_LEADING)])
+
+    def _output(self, row: int) -> str:
+        """A placeholder with what the growth of the context says beside it."""
+        assert self._accounts is not None
+        recorded, recovered = int(self._accounts.series.usage.output[row]), int(self._accounts.recovered[row])
+        return f"{recorded:,} (placeholder)" if recovered < 0 else f"{recorded:,} (placeholder, about {recovered:,})"
 
     def as_csv(self) -> str:
         """The whole table with plain numbers; unknown cells are empty."""
@@ -143,7 +148,7 @@ def event_title(kind: str) -> str:
 def _tip(column: str) -> str:
     tips = {
         "Context": "Recorded: input + cache read + cache creation of the response.",
-        "Output": "Recorded output tokens; a placeholder where no record of the response has a stop reason.",
+        "Output": "Recorded output tokens; where no record has a stop reason a placeholder, and beside it the growth.",
         "System and tools": "Computed: what is sent and is not in the transcript (system prompt, tools, memory).",
         "Hidden thinking": "Residual of the recorded output or growth: thinking that is recorded without its text.",
         "USD": "Computed from the recorded tokens and the dated prices; unknown where the model has no price.",

@@ -105,6 +105,15 @@ VIEWS: list[ViewSpec] = [
         shortcut="Alt+4",
         tip="How the context grew, round by round, what it is made of, where it was compacted, and what it cost.",
     ),
+    ViewSpec(
+        "cost",
+        "Cost",
+        "cost",
+        "bottom",
+        "inspector.views.cost_panel:CostPanel",
+        shortcut="Alt+5",
+        tip="What the session cost: buckets, models, subagents, compactions, cache misses, reconciliation.",
+    ),
 ]
 """Every view, in the order of tabs and docks. Add one line here for a view of your own."""
 

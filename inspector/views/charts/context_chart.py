@@ -191,7 +191,8 @@ class ContextChart(QWidget):
         usd = float(accounts.round_usd[place])
         parts.append(f"${usd:,.4f}" if usd == usd else "cost unknown")
         if not usage.final[place] and usage.context[place]:
-            parts.append("output is a placeholder")
+            recovered = int(accounts.recovered[place])
+            parts.append("output is a placeholder" + (f", about {recovered:,} by the growth" if recovered >= 0 else ""))
         if number in self._events:
             parts.append(self._events[number])
         return " · ".join(parts)

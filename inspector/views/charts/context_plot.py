@@ -48,6 +48,7 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
         self._current: CurrentContext | None = None
         self._limits: list[pg.InfiniteLine] = []
         self._events: list[pg.InfiniteLine] = []
+        self._cost = np.zeros(0)
         self.cost_mode = COST_MODES[0]
         self.show_limits = False
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
