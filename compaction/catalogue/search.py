@@ -10,9 +10,10 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement
 
 from compaction.catalogue.database import Catalogue
+from compaction.catalogue.entries import SessionFilter
 from compaction.catalogue.masking import mask_secrets
 from compaction.catalogue.query import Query, Term, fts5_expression, parse_query
-from compaction.catalogue.sessions import SessionFilter, conditions
+from compaction.catalogue.sessions import conditions
 from compaction.catalogue.tables import PASSAGE, TRANSCRIPT
 
 SNIPPET_CHARACTERS = 180

@@ -14,7 +14,7 @@ from compaction.progress import Progress
 
 if TYPE_CHECKING:
     from compaction.catalogue.database import Catalogue
-    from compaction.catalogue.sessions import SessionFilter
+    from compaction.catalogue.entries import SessionFilter
     from compaction.catalogue.settings import LibrarySettings
 
 _REPORT_SECONDS = 0.5
@@ -51,7 +51,7 @@ def session_filter(args: argparse.Namespace) -> SessionFilter:
     Raises:
         UsageError: a date cannot be read.
     """
-    from compaction.catalogue.sessions import SessionFilter
+    from compaction.catalogue.entries import SessionFilter
 
     until = _midnight(args.until)
     return SessionFilter(

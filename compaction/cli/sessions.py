@@ -10,7 +10,7 @@ from compaction.cli.library_options import add_database_option, add_filter_optio
 from compaction.cli.output import print_json, print_line, print_table
 
 if TYPE_CHECKING:
-    from compaction.catalogue.sessions import SessionEntry
+    from compaction.catalogue.entries import SessionEntry
 
 HELP = "list the sessions of the library"
 

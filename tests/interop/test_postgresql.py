@@ -15,9 +15,10 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from compaction.catalogue.database import Catalogue, open_catalogue
+from compaction.catalogue.entries import SessionFilter
 from compaction.catalogue.errors import CatalogueUnreachable
 from compaction.catalogue.indexer import refresh
-from compaction.catalogue.sessions import SessionFilter, list_sessions, usage
+from compaction.catalogue.sessions import list_sessions, usage
 from compaction.catalogue.tables import Base
 from tests.support import ROOT
 from tests.support_postgres import running_server, server_programs

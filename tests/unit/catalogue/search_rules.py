@@ -5,8 +5,9 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from compaction.catalogue.database import Catalogue
+from compaction.catalogue.entries import SessionFilter
 from compaction.catalogue.search import SessionHits, search
-from compaction.catalogue.sessions import SessionFilter, list_sessions, totals_of, usage
+from compaction.catalogue.sessions import list_sessions, totals_of, usage
 from compaction.catalogue.tables import PASSAGE
 from tests.unit.catalogue.library import KEY
 
