@@ -52,7 +52,7 @@ def stored_request(conversation: Conversation, client: str) -> Stored:
     rows.relink()
     leaf = choose_leaf(rows)
     t = conversation.transcript
-    slots = chain_rows(rows, leaf) if leaf >= 0 else []
+    slots = _slots(rows, leaf, profile)
     entries = [entry_of(t, rows.content[slot]) for slot in slots]
     if profile.regroups_responses:
         entries = regrouped(entries)
@@ -64,6 +64,23 @@ def stored_request(conversation: Conversation, client: str) -> Stored:
     models = [draft.model for draft in drafts if draft.role == "assistant" and draft.model != "<synthetic>"]
     request = WireRequest(client=client, at=None, messages=messages, model=models[-1] if models else "")
     return Stored(request, rows.content[leaf] if leaf >= 0 else -1, tuple(draft.last for draft in drafts))
+
+
+def _slots(rows: LoadedRows, leaf: int, profile: ResumeProfile) -> list[int]:
+    """The rows of the conversation; siblings are collected on this side of the last compaction only.
+
+    A compaction can fall between two blocks of one response. Its blocks before the boundary are summarised; a client
+    that collects them by `message.id` all the same hides the orphan on this side.
+    """
+    if leaf < 0:
+        return []
+    rows.profile = replace(profile, recovers_siblings=False)
+    walked = set(chain_rows(rows, leaf))
+    for row in range(max(rows.boundaries(), default=0)):
+        if row not in walked:
+            rows.alive[row] = False
+    rows.profile = profile
+    return chain_rows(rows, leaf)
 
 
 def without_mending(profile: ResumeProfile) -> ResumeProfile:
