@@ -19,7 +19,7 @@ from compaction.strategies.rewrite import Rewrite
 from compaction.strategies.summariser import Summary
 from compaction.strategies.thinking import THINKING_TYPES, thinking_note
 from compaction.transcript.edits import Edit, InsertRecord
-from compaction.transcript.kinds import Flag
+from compaction.transcript.kinds import Flag, RecordKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class _Records:
         elif not any(part.origin is not None for part in self.kept):
             head, edits = self._summary(last, self._logical_parent(), max(self.new.newest_ms + 1, self._now))
         else:
-            first = min(part.origin.record for part in self.kept if part.origin is not None)
+            first = min(self._kept_records())
             stamp = max(0, int(self.transcript.timestamp_ms[first]) - 1)
             head, edits = self._summary(first - 1, self._parent_uuid(first), stamp)
             # An attachment is sent ahead of the prompt it stands behind, so it can be summarised with what is before.
@@ -213,7 +213,7 @@ class _Records:
 
     def _from_summary(self, last: int) -> tuple[str, list[Edit]]:
         """The summary as a new branch that leaves the conversation where the summarised part began."""
-        first = next(part.origin.record for part in self.gone if part.origin is not None)
+        first = self._first_piece(next(part.origin.record for part in self.gone if part.origin is not None))
         parent = self.transcript.parent_uuid(first)
         if int(self.conversation.parent[first]) < 0:
             parent = self.transcript.uuid(self._leaf()) if self.kept else ""
@@ -221,13 +221,41 @@ class _Records:
         name, line = self.new.user(parent or None, str(self.text["text"]), stamp, summary=True)
         return name, [InsertRecord(last, line)]
 
+    def _kept_records(self) -> set[int]:
+        """The records of the kept blocks, with pieces of their responses that the request did not send."""
+        found: set[int] = set()
+        for part in self.kept:
+            if part.origin is None:
+                continue
+            found.add(part.origin.record)
+            response = int(self.conversation.response_of[part.origin.record])
+            if response >= 0:
+                found.update(self.conversation.response_records(response))
+        return found
+
+    def _first_piece(self, record: int) -> int:
+        """The first record on the chain of the response that `record` belongs to (itself when it is of none).
+
+        A piece that the request did not send (another model's thinking) would bring the response back.
+        """
+        response = int(self.conversation.response_of[record])
+        above = record
+        for _ in range(len(self.transcript)):
+            above = int(self.conversation.parent[above])
+            if response < 0 or above < 0:
+                return record
+            if int(self.conversation.response_of[above]) == response:
+                record = above
+            elif self.transcript.kind[above] in (RecordKind.USER, RecordKind.ASSISTANT):
+                return record
+        return record
+
     def _tail_heads(self, first: int) -> list[int]:
         """The kept records whose parents are summarised: they hang on the summary from now on."""
         parent = self.conversation.parent
         heads: list[int] = []
         seen: set[int] = set()
-        for part in self.kept:
-            record = part.origin.record if part.origin is not None else -1
+        for record in sorted(self._kept_records()):
             while record >= 0 and record not in seen:
                 seen.add(record)
                 above = int(parent[record])

@@ -115,6 +115,7 @@ class Rewrite:
         """The same changes to the transcript's records."""
         gone = self._gone_blocks()
         removed = {record for record, positions in gone.items() if self._whole(record, positions)}
+        removed |= self._unsent_pieces(removed)
         data: dict[int, bytes] = {}
         self._patch_blocks(data, {r: p for r, p in gone.items() if r not in removed})
         inserts, stand_in_of = self._stand_in_records(removed)
@@ -134,6 +135,19 @@ class Rewrite:
             if origin is not None:
                 gone[origin.record].add(origin.block)
         return gone
+
+    def _unsent_pieces(self, removed: set[int]) -> set[int]:
+        """Pieces of wholly removed responses that the request did not send (another model's thinking, say).
+
+        Left behind they would bring the response back: newer clients complete a response from its pieces.
+        """
+        conversation = self.view.conversation
+        found: set[int] = set()
+        for response in {int(conversation.response_of[record]) for record in removed} - {-1}:
+            pieces = set(conversation.response_records(response))
+            if all(part.place in self._removed for piece in pieces for part in self.view.parts_of_record(piece)):
+                found |= pieces
+        return found
 
     def _whole(self, record: int, positions: set[int]) -> bool:
         """Whether nothing of a record would be left to send."""
