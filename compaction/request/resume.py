@@ -62,7 +62,7 @@ def _ends_with_result(entries: list[Entry], answered: set[str]) -> bool:
     for entry in reversed(entries):
         calls = entry.calls()
         if entry.role in ("user", "assistant") and not (calls and answered.isdisjoint(calls)):
-            return entry.is_result
+            return entry.is_result and entry.payload.get("toolEndsTurn") is not True
     return False
 
 
@@ -166,7 +166,10 @@ def _needs_closing(entries: list[Entry], position: int) -> bool:
 
 def _ends_a_local_command(entries: list[Entry], position: int) -> bool:
     """The output of a command the user ran in the client, with the caveat ahead of it: nothing waits for an answer."""
-    if not _COMMAND_OUTPUT.match(_first_text(entries[position])):
+    words = _first_text(entries[position])
+    if _CAVEAT.match(words):
+        return True
+    if not _COMMAND_OUTPUT.match(words):
         return False
     for entry in reversed(entries[:position]):
         if entry.role in ("system", "attachment"):
