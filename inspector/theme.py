@@ -259,7 +259,7 @@ class Theme(QObject):
         for mode, tint in (
             (QIcon.Mode.Normal, colour),
             (QIcon.Mode.Active, colour),
-            (QIcon.Mode.Selected, colour),
+            (QIcon.Mode.Selected, self.colours.on_accent),
             (QIcon.Mode.Disabled, dimmed),
         ):
             renderer = QSvgRenderer(QByteArray(source.replace("currentColor", tint).encode()))
@@ -350,8 +350,7 @@ QTabBar::tab {{ background: transparent; color: {c.muted}; padding: 6px 13px; bo
 QTabBar::tab:selected {{ color: {c.text}; border-bottom: 2px solid {c.accent}; }}
 QTabBar::tab:hover:!selected {{ color: {c.text}; background: {c.hover}; }}
 QTabBar::tab:focus {{ color: {c.accent}; }}
-QDockWidget {{ titlebar-close-icon: none; color: {c.text}; }}
-QDockWidget::title {{ background: {c.window}; padding: 6px 8px; border-bottom: 1px solid {c.border}; }}
+QDockWidget {{ color: {c.text}; }}
 QHeaderView {{ background: {c.raised}; }}
 QHeaderView::section {{ background: {c.raised}; color: {c.muted}; border: 0; border-bottom: 1px solid {c.border};
   border-right: 1px solid {c.border}; padding: 4px 7px; }}
@@ -377,6 +376,7 @@ QScrollBar::handle:hover {{ background: {mix(c.muted, c.window, 0.75)}; }}
 QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
 QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
 QAbstractScrollArea {{ border: 0; }}
+QListView {{ outline: 0; }}
 QProgressBar {{ background: {mix(c.muted, c.window, 0.18)}; border: 0; border-radius: 4px; height: 8px;
   text-align: center; }}
 QProgressBar::chunk {{ background: {c.fill}; border-radius: 4px; }}

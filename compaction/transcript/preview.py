@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
+_TERMINAL_COLOURS = re.compile(r"\x1b\[[0-9;:?]*[A-Za-z]")
 _KEYS = (
     "text",
     "thinking",
@@ -32,6 +34,8 @@ def preview_of(value: Any, limit: int) -> str:
     """One line of plain text for a decoded record, block or text: whitespace collapsed, control characters shown as
     `·`, at most `limit` characters (with `…` when more was left out)."""
     text = _describe(value, limit * 4)
+    if "\x1b" in text:
+        text = _TERMINAL_COLOURS.sub("", text)
     line = " ".join(text[: limit * 4].split())
     if not line.isprintable():
         line = "".join(c if c.isprintable() else "·" for c in line)

@@ -23,6 +23,12 @@ def _keys(context: AppContext) -> None:
     HelpWindow.open(context, "keys")
 
 
+def _filters(context: AppContext) -> None:
+    from inspector.views.help_window import HelpWindow
+
+    HelpWindow.open(context, "filters")
+
+
 def about_text() -> str:
     """Version facts, plain text: for the dialog and for reports."""
     parts = [
@@ -52,12 +58,22 @@ ACTIONS = [
         "&Help",
         _help,
         icon="help",
+        toolbar=True,
         shortcut="F1",
         menu=Menu.HELP,
         group="help",
         tip="How to read the tree, and what every view shows.",
     ),
     Action("help.keys", "&Keyboard", _keys, icon="command", menu=Menu.HELP, group="help", tip="Every key."),
+    Action(
+        "help.filters",
+        "&Filters",
+        _filters,
+        icon="filter",
+        menu=Menu.HELP,
+        group="help",
+        tip="What the find bar understands.",
+    ),
     Action(
         "help.whats_this",
         "&What's This?",

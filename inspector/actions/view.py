@@ -104,6 +104,7 @@ ACTIONS = [
         _toggle_theme,
         icon="moon",
         shortcut="Ctrl+Shift+L",
+        toolbar=True,
         tip="Switch between light and dark colours.",
     ),
     Action(

@@ -284,7 +284,7 @@ def _error(structure: OutlineStructure, value: str) -> Mask:
 
 def _flag(flag: Flag) -> Callable[[OutlineStructure, str], Mask]:
     def mask(structure: OutlineStructure, value: str) -> Mask:
-        found = (structure.conversation.transcript.flags & flag) != 0
+        found: Mask = (structure.conversation.transcript.flags & flag) != 0
         return found if _yes(value) else ~found
 
     return mask
@@ -330,7 +330,7 @@ def _id(structure: OutlineStructure, value: str) -> Mask:
 
     t = structure.conversation.transcript
     key = np.uint64(key_of(value))
-    mask = (t.uuid_key == key) | (t.message_key == key) | (t.request_key == key)
+    mask: Mask = (t.uuid_key == key) | (t.message_key == key) | (t.request_key == key)
     return mask | _of_blocks(structure, t.block_key == key)
 
 

@@ -322,7 +322,10 @@ class OutlineModel(QAbstractTableModel):
 
     def selection_of(self, row: int) -> Selection:
         """What a selected row means to the other views."""
-        node = self.node(row)
+        return self.selection_of_node(self.node(row))
+
+    def selection_of_node(self, node: int) -> Selection:
+        """What a node means to the other views; reads only, so a worker may ask for many."""
         kind, index, source = kind_of(node), index_of(node), source_of(node)
         if kind in (Kind.SUBAGENT, Kind.NOTE):
             structure = self.rows.structures.get(index)

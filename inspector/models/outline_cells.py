@@ -123,6 +123,9 @@ def _epoch(structure: OutlineStructure, index: int) -> RowCells:
         parts.append(f"after a compaction ({epoch.kind}){moved}{after}".rstrip("→ "))
     else:
         parts.append("from the start")
+    day = _day(conversation, epoch.first_record)
+    if day:
+        parts.insert(0, day)
     if len(rounds):
         parts.append(f"API rounds {rounds[0]:,}–{rounds[-1]:,}" if len(rounds) > 1 else f"API round {rounds[0]:,}")
     context = int(structure.epoch_context[index])
@@ -131,7 +134,7 @@ def _epoch(structure: OutlineStructure, index: int) -> RowCells:
     tokens = structure.tokens_between(*heads)
     cells = RowCells(
         "epoch",
-        [f"Epoch {index + 1}", " · ".join(parts), f"≈{tokens:,}", "", _day(conversation, epoch.first_record), ""],
+        [f"Epoch {index + 1}", " · ".join(parts), f"≈{tokens:,}", "", _clock(conversation, epoch.first_record), ""],
         header=True,
     )
     _set_marks(cells, _problem_marks(structure, *heads))

@@ -305,7 +305,7 @@ class Rows:
     def _in_place(self, source: int) -> Mask:
         """Heads that stand in file order: the main thread, and the first of a sidechain whose call is not known."""
         structure = self.structures[source]
-        mask = self.visible(source) & (structure.head_thread == 0)
+        mask: Mask = self.visible(source) & (structure.head_thread == 0)
         for thread in self._threads(-1, source):
             heads = structure.threads[thread]
             mask[heads[0]] = bool(self.visible(source)[heads].any())

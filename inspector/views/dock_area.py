@@ -1,7 +1,9 @@
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDockWidget, QLabel, QStackedWidget, QWidget
+from collections.abc import Callable
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QStackedWidget, QToolButton, QWidget
 
 from inspector.context import AppContext
 from inspector.documents.document import Document
@@ -13,6 +15,42 @@ SIDES = {
     "right": Qt.DockWidgetArea.RightDockWidgetArea,
     "bottom": Qt.DockWidgetArea.BottomDockWidgetArea,
 }
+
+
+class DockTitle(QWidget):
+    """A dock's title with its float and close buttons, drawn with our icons in both themes."""
+
+    def __init__(self, context: AppContext, dock: QDockWidget) -> None:
+        super().__init__(dock)
+        self._context = context
+        self._label = QLabel(dock.windowTitle())
+        self._label.setTextFormat(Qt.TextFormat.PlainText)
+        self._float = self._button("Undock or dock again", lambda: dock.setFloating(not dock.isFloating()))
+        self._close = self._button("Hide (the View menu shows it again)", dock.close)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(10, 3, 4, 3)
+        layout.setSpacing(0)
+        layout.addWidget(self._label, 1)
+        layout.addWidget(self._float)
+        layout.addWidget(self._close)
+        dock.windowTitleChanged.connect(self._label.setText)
+        context.theme.changed.connect(self._retint)
+        self._retint()
+
+    def _button(self, tip: str, slot: Callable[[], object]) -> QToolButton:
+        button = QToolButton()
+        button.setToolTip(tip)
+        button.setAccessibleName(tip)
+        button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        button.setIconSize(QSize(14, 14))
+        button.clicked.connect(lambda _checked=False: slot())
+        return button
+
+    def _retint(self) -> None:
+        self._float.setIcon(self._context.theme.icon("float", "muted"))
+        self._close.setIcon(self._context.theme.icon("close", "muted"))
+        colours = self._context.theme.colours
+        self.setStyleSheet(f"QLabel {{ color: {colours.text}; font-weight: 600; }} QToolButton {{ padding: 3px; }}")
 
 
 class ViewDock(QDockWidget):
@@ -32,6 +70,8 @@ class ViewDock(QDockWidget):
         self._empty.setEnabled(False)
         self._stack.addWidget(self._empty)
         self.setWidget(self._stack)
+        self._title_bar = DockTitle(context, self)
+        self.setTitleBarWidget(self._title_bar)
         self.visibilityChanged.connect(self._on_visibility_changed)
 
     def set_document(self, document: Document | None) -> None:

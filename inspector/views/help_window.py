@@ -9,10 +9,12 @@ from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QSplitt
 
 from compaction.resources import resource
 from inspector.context import AppContext
+from inspector.models.filter_language import FIELDS
 from inspector.views.detail.links import confirm_and_open
 from inspector.views.detail.safe_document import placeholder_image
 
 KEYS_PAGE = "keys"
+FILTERS_PAGE = "filters"
 INDEX_PAGE = "index"
 _FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
 
@@ -23,7 +25,7 @@ def pages() -> dict[str, Path]:
         folder = resource("docs")
     except FileNotFoundError:
         return {}
-    return {path.stem: path for path in sorted(folder.glob("*.md"))}
+    return {path.stem: path for path in sorted(folder.glob("*.md")) if path.stem != "README"}
 
 
 def title_of(path: Path) -> str:
@@ -48,6 +50,24 @@ def keys_page(context: AppContext) -> str:
     for menu, lines in by_menu.items():
         parts.append(f"## {menu}\n\n| Key | Command |\n| --- | --- |\n" + "\n".join(lines))
     return "\n\n".join(parts)
+
+
+def filters_page() -> str:
+    """The filter language, field by field, as Markdown; generated from the language itself."""
+    rows = []
+    for field in FIELDS.values():
+        example, _, meaning = field.help.partition(" – ")
+        rows.append(f"| `{example}` | {meaning} |")
+    return "\n\n".join(
+        [
+            "# Filters",
+            "The find bar (**Ctrl+F**, or type in the tree) takes words and fields. All of them must hold. "
+            'A word with `-` before it must not; `"several words"` is one text. Words are searched in what a record '
+            "says, not in its ids and folders; case does not matter. **Only matches** hides everything else.",
+            "| Write | To find |\n| --- | --- |\n" + "\n".join(rows),
+            "Numbers: `>2000`, `<=10`, `10-20`, `7`; `k` and `m` multiply by a thousand and a million.",
+        ]
+    )
 
 
 class HelpBrowser(QTextBrowser):
@@ -89,14 +109,15 @@ class HelpWindow(QWidget):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(splitter)
+        context.theme.changed.connect(self._restyle)
+        self._restyle()
         self._pages = pages()
         names = sorted(self._pages, key=lambda name: (name != INDEX_PAGE, title_of(self._pages[name]).lower()))
         for name in names:
             self._add(name, title_of(self._pages[name]))
         self._add(KEYS_PAGE, "Keyboard")
+        self._add(FILTERS_PAGE, "Filters")
         self.list.currentItemChanged.connect(self._on_chosen)
-        context.theme.changed.connect(self._restyle)
-        self._restyle()
         self.resize(900, 640)
 
     @staticmethod
@@ -132,14 +153,17 @@ class HelpWindow(QWidget):
             self._show(item.data(Qt.ItemDataRole.UserRole))
 
     def _show(self, name: str) -> None:
-        text = keys_page(self._context) if name not in self._pages else self._pages[name].read_text(encoding="utf-8")
+        if name in self._pages:
+            text = self._pages[name].read_text(encoding="utf-8")
+        else:
+            text = filters_page() if name == FILTERS_PAGE else keys_page(self._context)
         document = self.browser.document()
         document.setMarkdown(text, _FEATURES)
         self.browser.moveCursor(QTextCursor.MoveOperation.Start)
 
     def _on_link(self, url: QUrl) -> None:
         name = Path(url.path()).stem
-        if not url.scheme() and name in {*self._pages, KEYS_PAGE}:
+        if not url.scheme() and name in {*self._pages, KEYS_PAGE, FILTERS_PAGE}:
             self.show_page(name)
         elif url.scheme() in ("http", "https"):
             confirm_and_open(url.toString(), self)
@@ -149,6 +173,6 @@ class HelpWindow(QWidget):
         self.setStyleSheet(
             f"QListWidget {{ background: {colours.window}; padding: 8px; }}"
             f"QListWidget::item {{ padding: 6px 8px; border-radius: 4px; }}"
-            f"QListWidget::item:selected {{ background: {colours.selected}; color: {colours.text}; }}"
+            f"QListWidget::item:selected {{ background: {colours.fill}; color: {colours.on_accent}; }}"
             f"QTextBrowser {{ background: {colours.base}; padding: 12px; }}"
         )

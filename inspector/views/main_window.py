@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QByteArray, QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import (
     QLabel,
@@ -66,6 +66,8 @@ class MainWindow(QMainWindow):
         )
         self._pages: dict[Document, DocumentPage] = {}
         self._size_docks_once = False
+        self._docks_shown = True
+        self._session_layout = QByteArray()
         self.message_bar = MessageBar(context)
         self.start_page = StartPage(context)
         self.start_page.path_chosen.connect(self.open_path)
@@ -130,6 +132,7 @@ class MainWindow(QMainWindow):
         page = DocumentPage(self._context, document)
         page.view_changed.connect(self._refresh_state)
         self._pages[document] = page
+        self._show_docks(True)
         index = self.tabs.addTab(page, document.title)
         self.tabs.setTabToolTip(index, document.main_path or document.title)
         self._add_close_button(index, document)
@@ -157,6 +160,7 @@ class MainWindow(QMainWindow):
         # Python frees it with its last reference, so that work which still ends does not meet a deleted object.
         document.setParent(None)
         if not self._pages:
+            self._show_docks(False)
             self._center.setCurrentWidget(self.start_page)
             self.start_page.refresh()
             self.start_page.setFocus()
@@ -202,18 +206,39 @@ class MainWindow(QMainWindow):
         """Set geometry and docks as they were left; the default layout when there is none or it does not fit."""
         settings = self._context.settings
         self.restoreGeometry(settings.blob("geometry"))
-        if not self.restoreState(settings.blob("layout"), LAYOUT_VERSION):
-            self.reset_layout()
+        self._set_session_layout(settings.blob("layout"))
 
     def reset_layout(self) -> None:
         """The docks as in a fresh installation."""
-        self.restoreState(self._default_layout, LAYOUT_VERSION)
-        for spec in VIEWS:
-            if spec.area != "center":
-                self.docks[spec.id].setVisible(spec.shown)
-        self._size_docks_once = True
+        self._set_session_layout(QByteArray())
+
+    def _set_session_layout(self, state: QByteArray) -> None:
+        """The layout of docks for when a session is open; without one only the start page is shown."""
+        if state.isEmpty() or not self.restoreState(state, LAYOUT_VERSION):
+            self.restoreState(self._default_layout, LAYOUT_VERSION)
+            for spec in VIEWS:
+                if spec.area != "center":
+                    self.docks[spec.id].setVisible(spec.shown)
+            self._size_docks_once = True
+        self._session_layout = self.saveState(LAYOUT_VERSION)
+        self._docks_shown = True
+        self._show_docks(bool(self._pages))
         if self.isVisible():
             self._size_docks()
+
+    def _show_docks(self, shown: bool) -> None:
+        """Docks show what a session holds: without one they are put away, and come back as they were."""
+        if shown == self._docks_shown:
+            return
+        self._docks_shown = shown
+        if shown:
+            self.restoreState(self._session_layout, LAYOUT_VERSION)
+            if self.isVisible():
+                self._size_docks()
+        else:
+            self._session_layout = self.saveState(LAYOUT_VERSION)
+            for dock in self.docks.values():
+                dock.hide()
 
     def showEvent(self, event: QShowEvent) -> None:
         """Sizes of docks can only be set on a window that is shown."""
@@ -221,10 +246,10 @@ class MainWindow(QMainWindow):
         self._size_docks()
 
     def _size_docks(self) -> None:
-        if not self._size_docks_once:
+        if not self._size_docks_once or not self._docks_shown:
             return
         self._size_docks_once = False
-        for area, share in (("right", 0.33), ("left", 0.2), ("bottom", 0.3)):
+        for area, share in (("right", 0.33), ("left", 0.2), ("bottom", 0.36)):
             docks = [dock for dock in self.docks.values() if dock.spec.area == area and not dock.isHidden()]
             if docks:
                 docks[0].raise_()
@@ -237,7 +262,8 @@ class MainWindow(QMainWindow):
         """Remember geometry, docks and which sessions are open."""
         settings = self._context.settings
         settings.set_blob("geometry", self.saveGeometry())
-        settings.set_blob("layout", self.saveState(LAYOUT_VERSION))
+        layout = self.saveState(LAYOUT_VERSION) if self._docks_shown else self._session_layout
+        settings.set_blob("layout", layout)
         paths = [document.main_path for document in self.documents if document.path is not None]
         if paths:
             settings.set_strings("last_sessions", [path for path in paths if path != "-"])
@@ -308,6 +334,7 @@ class MainWindow(QMainWindow):
                     menu=Menu.VIEW,
                     group="views" if spec.area == "center" else "docks",
                     tip=spec.tip,
+                    enabled_when=lambda context: context.current_document is not None,
                     checked_when=lambda context, view_id=spec.id: self._view_shown(view_id),  # type: ignore[misc]
                 )
             )
@@ -424,7 +451,7 @@ class MainWindow(QMainWindow):
             return ""
         conversation = document.conversation
         if conversation is None:
-            return document.state.value
+            return {LoadState.LOADING: "Opening…", LoadState.FAILED: "Could not be opened"}.get(document.state, "")
         transcript = conversation.transcript
         damaged = f" · {len(transcript.damage):,} damaged lines" if transcript.damage else ""
         partial = " · still reading" if document.state is LoadState.LOADING else ""

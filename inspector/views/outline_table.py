@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 from PySide6.QtCore import QEvent, QItemSelectionModel, QModelIndex, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
 
-from inspector.models.outline import Column, OutlineModel
+from inspector.models.outline import TITLES, Column, OutlineModel
 from inspector.theme import Theme
 from inspector.views.outline_delegate import OutlineDelegate
 
@@ -16,11 +18,13 @@ class OutlineTable(QTableView):
         row_chosen(int): the current row changed (−1 none).
         typed(str): a letter was typed: the find bar takes it.
         menu_wanted(QPoint): global position for the context menu.
+        columns_ready(): the columns exist and have their default widths.
     """
 
     row_chosen = Signal(int)
     typed = Signal(str)
     menu_wanted = Signal(object)
+    columns_ready = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -50,6 +54,10 @@ class OutlineTable(QTableView):
         header.setSectionsMovable(True)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         header.setAccessibleName("Columns")
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header.customContextMenuRequested.connect(
+            lambda place: self.columns_menu().popup(self.horizontalHeader().mapToGlobal(place))
+        )
         self.setWhatsThis(
             "One row for each epoch, API round, message and block. Right opens a row, Left closes it or goes to the "
             "row above, * opens all below. → and ← with the same number are a tool_use and its tool_result."
@@ -67,6 +75,7 @@ class OutlineTable(QTableView):
         self.selectionModel().currentRowChanged.connect(self._on_current)
         if first:
             self._size_columns()
+            self.columns_ready.emit()
 
     def select_row(self, row: int, *, center: bool = True) -> None:
         """Make a row the only selected and current one and bring it into view."""
@@ -85,14 +94,22 @@ class OutlineTable(QTableView):
             self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
         self.horizontalScrollBar().setValue(left)
 
-    def selected_rows(self) -> list[int]:
+    def columns_menu(self) -> QMenu:
+        """Which columns are shown; the first one always is."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for column in list(Column)[1:]:
+            entry = menu.addAction(TITLES[column])
+            entry.setCheckable(True)
+            entry.setChecked(not self.isColumnHidden(column))
+            entry.toggled.connect(lambda shown, column=column: self.setColumnHidden(column, not shown))
+        return menu
+
+    def selected_rows(self) -> npt.NDArray[np.int64]:
         """The selected rows from top to bottom, read from ranges (never `selectedRows`: quadratic)."""
-        if self.selectionModel() is None:
-            return []
-        rows: set[int] = set()
-        for area in self.selectionModel().selection().toList():
-            rows.update(range(area.top(), area.bottom() + 1))
-        return sorted(rows)
+        areas = self.selectionModel().selection().toList() if self.selectionModel() is not None else []
+        spans = [np.arange(area.top(), area.bottom() + 1) for area in areas]
+        return np.unique(np.concatenate(spans)) if spans else np.zeros(0, np.int64)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Arrows as in a tree, Home and End over all rows, Space and Enter toggle, letters go to the find bar."""

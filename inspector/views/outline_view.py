@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
@@ -36,6 +36,8 @@ from inspector.work.jobs import Op
 AT_ONCE = 20_000
 """Records up to which rows are arranged on the GUI thread: a few milliseconds."""
 HISTORY = 200
+COLUMNS = "tree_columns_1"
+"""Settings name of the columns' state; another number when the columns change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,10 @@ class OutlineView(QWidget):
         layout.addWidget(self.find_bar)
         layout.addWidget(self.table)
         self.setFocusProxy(self.table)
+        self._columns_changed = QTimer(self)
+        self._columns_changed.setSingleShot(True)
+        self._columns_changed.setInterval(500)
+        self._columns_changed.timeout.connect(self._save_columns)
         self.model: OutlineModel | None = None
         self._selecting = False
         self._history: list[int] = []
@@ -71,9 +77,11 @@ class OutlineView(QWidget):
         self._query = ""
         self._mask: Mask | None = None
         self._only = False
+        self._end_wanted = False
         self.table.row_chosen.connect(self._on_row)
         self.table.typed.connect(self.find_bar.open_bar)
         self.table.menu_wanted.connect(self._show_menu)
+        self.table.columns_ready.connect(self._restore_columns)
         self.find_bar.query_changed.connect(self.search)
         self.find_bar.stepped.connect(self.find_step)
         self.find_bar.only_changed.connect(self._on_only)
@@ -134,15 +142,25 @@ class OutlineView(QWidget):
             if file.agent_id in opened:
                 self.model.rows.open.add(node_of(Kind.SUBAGENT, number))
                 self._on_subagent_wanted(number)
+        row = self._row_of_place(place) if place is not None else 0
+        if row >= 0:
+            self.table.select_row(row, center=place is None)
+        # Last, since selecting scrolls: a person who looks elsewhere stays there while the session grows.
         if top is not None:
             row = self._row_of_place(top)
             if row >= 0:
                 self.table.scrollTo(self.model.index(row, 0), self.table.ScrollHint.PositionAtTop)
-        row = self._row_of_place(place) if place is not None else 0
-        if row >= 0:
-            self.table.select_row(row, center=place is None)
         if self._query:
             self.search(self._query)
+        if self._end_wanted:
+            self.show_end()
+
+    def show_end(self) -> None:
+        """Bring the newest row into view, as soon as the rows of the present state are arranged."""
+        structure = self.structure
+        self._end_wanted = structure is None or structure.conversation is not self.document.conversation
+        if not self._end_wanted:
+            self.table.scrollToBottom()
 
     def _show_findings(self) -> None:
         """Mark the records that the doctor has findings about."""
@@ -227,6 +245,18 @@ class OutlineView(QWidget):
         current = self.table.currentIndex()
         if current.isValid():
             self.table.scrollTo(current)
+
+    def _restore_columns(self) -> None:
+        """Widths, order and visibility of the columns as they were left; kept when the person changes them."""
+        header = self.table.horizontalHeader()
+        state = self._context.settings.blob(COLUMNS)
+        if not state.isEmpty() and not header.restoreState(state):
+            self._tell("The saved columns do not fit this version: the default ones are shown")
+        for changed in (header.sectionResized, header.sectionMoved, header.sectionCountChanged):
+            changed.connect(self._columns_changed.start)
+
+    def _save_columns(self) -> None:
+        self._context.settings.set_blob(COLUMNS, self.table.horizontalHeader().saveState())
 
     # ---- selection -------------------------------------------------------------------------------------------------
 
@@ -512,14 +542,17 @@ class OutlineView(QWidget):
         model = self.model
         if model is None:
             return
-        selections = [model.selection_of(row) for row in self.table.selected_rows()]
+        nodes = model.rows.nodes[self.table.selected_rows()].tolist()
         make = text_of if what == "text" else json_of
+
+        def work(progress: Progress) -> str:
+            return make([model.selection_of_node(node) for node in nodes], progress)
 
         def done(text: str) -> None:
             QGuiApplication.clipboard().setText(text)
             self._tell(f"Copied {len(text):,} characters as {what}")
 
-        op = Op(f"Copying as {what}", lambda progress: make(selections, progress), f"copy {id(self)}")
+        op = Op(f"Copying as {what}", work, f"copy {id(self)}")
         self._context.runner.start(op).success(done)
 
     # ---- menu ------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QDialog, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
@@ -57,6 +57,7 @@ class Palette(QDialog):
         self.list = QListWidget()
         self.list.setAccessibleName("Matching commands")
         self.list.setUniformItemSizes(True)
+        self.list.setIconSize(QSize(16, 16))
         self.list.itemActivated.connect(self.run_current)
         self.list.itemClicked.connect(self.run_current)
         layout = QVBoxLayout(self)
@@ -82,8 +83,8 @@ class Palette(QDialog):
         for action in self._context.actions:
             if not self._context.actions.enabled(action.id):
                 continue
-            text = f"{action.label}"
-            value = score(typed, text)
+            text = f"{action.menu.value} {action.label}".replace("&", "") if typed else action.label
+            value = min((s for s in (score(typed, action.label), score(typed, text)) if s is not None), default=None)
             if value is None and action.tip:
                 tip = score(typed, action.tip)
                 value = tip + 300 if tip is not None and tip < 100 else None

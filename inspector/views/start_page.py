@@ -126,7 +126,7 @@ class StartPage(QWidget):
         self.path_chosen.emit(item.data(Qt.ItemDataRole.UserRole))
 
     def _button(self, text: str, icon: str, action_id: str, default: bool = False) -> QPushButton:
-        button = QPushButton(text)
+        button = QPushButton(f" {text}")
         button.setProperty("icon_name", icon)
         button.setDefault(default)
         button.setIconSize(QSize(20, 20))
@@ -165,7 +165,7 @@ class StartPage(QWidget):
             f" padding: 3px; }}"
             f"QListWidget::item {{ border-radius: 4px; padding: 2px 6px; color: {colours.text}; }}"
             f"QListWidget::item:hover {{ background: {colours.hover}; }}"
-            f"QListWidget::item:selected {{ background: {colours.selected}; color: {colours.text}; }}"
+            f"QListWidget::item:selected {{ background: {colours.fill}; color: {colours.on_accent}; }}"
         )
 
 

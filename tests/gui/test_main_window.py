@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
@@ -248,20 +249,24 @@ def test_layout_and_sessions_come_back(qtbot: QtBot, tmp_path: Path, sample_sess
     second.close()
 
 
-def test_a_closed_tab_leaves_nothing_behind(window: MainWindow, app_context: AppContext, sample_session: Path) -> None:
+def test_a_closed_tab_leaves_nothing_behind(
+    window: MainWindow, app_context: AppContext, sample_session: Path, qtbot: QtBot
+) -> None:
     document = window.open_path(sample_session)
     assert app_context.runner.wait_until_idle()
     QApplication.processEvents()
     ghost = weakref.ref(document.session)  # type: ignore[type-var]
     assert app_context.actions.run("file.close")
     del document
-    for _ in range(3):
-        QApplication.sendPostedEvents(None, 52)
-        QApplication.processEvents()
-    import gc
 
-    gc.collect()
-    assert ghost() is None
+    def gone() -> bool:
+        # Work that was under way holds the session until it notices.
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+        app_context.runner.wait_until_idle()
+        gc.collect()
+        return ghost() is None
+
+    qtbot.waitUntil(gone, timeout=10_000)
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
