@@ -70,6 +70,14 @@ VIEWS: list[ViewSpec] = [
         tip="The request a client sends, beside the records it is made of: cleared, dropped, merged, injected.",
     ),
     ViewSpec(
+        "compare",
+        "Compare",
+        "compare",
+        "center",
+        "inspector.views.compare.view:CompareView",
+        tip="Every strategy side by side: tokens, cost, cache, losses, warnings; settings are previewed live.",
+    ),
+    ViewSpec(
         "summaries",
         "Summaries",
         "summary",

@@ -1,0 +1,350 @@
+"""Strategies side by side: bars on one scale, every figure below, settings and money of the chosen column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QModelIndex, QPoint, Qt
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QMenu,
+    QScrollArea,
+    QSplitter,
+    QTableView,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from compaction.accounting.categories import Category
+from compaction.errors import CompactoscopeError
+from compaction.strategies.registry import STRATEGIES
+from inspector.context import AppContext
+from inspector.documents.document import Document, Selection
+from inspector.documents.workbench import RANKS, Column, Point, Workbench, workbench_of
+from inspector.models.comparison import BAR_ROW, FIGURES, TEXT_ROWS, ComparisonModel
+from inspector.views.compare.bar_delegate import BarDelegate
+from inspector.views.compare.break_even import BreakEven
+from inspector.views.compare.colours import category_colour
+from inspector.views.compare.settings_form import SettingsForm
+from inspector.views.detail.pages import plain_label
+
+_BAR_HEIGHT = 190
+
+
+class CompareView(QWidget):
+    """The comparison of one document's workbench."""
+
+    def __init__(self, context: AppContext, document: Document) -> None:
+        super().__init__()
+        self._context = context
+        self._document = document
+        self.workbench: Workbench = workbench_of(context, document)
+        self.model = ComparisonModel(self.workbench, self)
+        self.table = QTableView()
+        self.table.setModel(self.model)
+        self.table.setAccessibleName("Strategies side by side")
+        self.delegate = BarDelegate(self.workbench, context.theme)
+        self.table.setItemDelegate(self.delegate)
+        self.point = QComboBox()
+        self.point.setAccessibleName("Point of the session")
+        self.rank = QComboBox()
+        self.rank.setAccessibleName("Rank the columns")
+        self.form, self.money = SettingsForm(), BreakEven(context.theme)
+        self.legend, self.state = QLabel(), plain_label()
+        self.chosen_title = plain_label()
+        self.menu_button, self.add_button = QToolButton(), QToolButton()
+        self._build()
+        self._connect()
+        self._fill_points()
+        self._shape()
+        self._recolour()
+        self.workbench.start()
+        self.table.setCurrentIndex(self.model.index(2, 1))
+
+    # Building -------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self.rank.addItem("as placed", "")
+        for key, (title, _measure) in RANKS.items():
+            self.rank.addItem(title, key)
+        add_menu, more = QMenu(self), QMenu(self)
+        for name, strategy in STRATEGIES.items():
+            add_menu.addAction(strategy.title, partial(self.workbench.add, name))
+        self.add_button.setText("Add a column")
+        self.add_button.setMenu(add_menu)
+        for text, handler in self._commands():
+            more.addAction(text, handler)
+        self.menu_button.setText("Save and copy")
+        self.menu_button.setMenu(more)
+        for button in (self.add_button, self.menu_button):
+            button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        bar = QHBoxLayout()
+        bar.setContentsMargins(8, 6, 8, 4)
+        bar.setSpacing(8)
+        for title, widget in (("At", self.point), ("Rank by", self.rank)):
+            label = QLabel(title)
+            label.setBuddy(widget)
+            bar.addWidget(label)
+            bar.addWidget(widget, 2 if widget is self.point else 1)
+        bar.addWidget(self.add_button)
+        bar.addWidget(self.menu_button)
+        table = self.table
+        table.setHorizontalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
+        table.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
+        table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        table.setTextElideMode(Qt.TextElideMode.ElideRight)
+        header = table.horizontalHeader()
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignCenter | Qt.AlignmentFlag(int(Qt.TextFlag.TextWordWrap)))
+        header.setSectionsClickable(True)
+        header.setMinimumHeight(self.fontMetrics().height() * 3 + 12)
+        table.verticalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        side = QWidget()
+        layout = QVBoxLayout(side)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        font = self.chosen_title.font()
+        font.setBold(True)
+        self.chosen_title.setFont(font)
+        self.chosen_title.setWordWrap(True)
+        self.chosen_title.setContentsMargins(8, 8, 8, 2)
+        layout.addWidget(self.chosen_title)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        scroll.setWidget(self.form)
+        layout.addWidget(scroll, 1)
+        layout.addWidget(self.money)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.addWidget(table)
+        split.addWidget(side)
+        split.setStretchFactor(0, 1)
+        split.setSizes([700, 250])
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(bar)
+        self.legend.setContentsMargins(9, 0, 9, 4)
+        self.legend.setWordWrap(True)
+        self.legend.setTextFormat(Qt.TextFormat.RichText)  # our own words and colours only
+        layout.addWidget(self.legend)
+        layout.addWidget(split, 1)
+        self.state.setContentsMargins(9, 2, 9, 4)
+        layout.addWidget(self.state)
+        self.setFocusProxy(table)
+
+    def _commands(self) -> list[tuple[str, Callable[[], None]]]:
+        return [
+            ("Copy the table as CSV", lambda: self._copy(self.model.as_csv())),
+            ("Copy the table as Markdown", lambda: self._copy(self.model.as_markdown())),
+            ("Save the table as CSV …", lambda: self._save("CSV (*.csv)", self._save_csv)),
+            ("Save the table as Markdown …", lambda: self._save("Markdown (*.md)", self._save_markdown)),
+            ("Save as a picture …", lambda: self._save("PNG (*.png)", self._save_picture)),
+            ("Copy the API request of the column", self._copy_request),
+            ("Save the columns as a preset …", lambda: self._save("Preset (*.json)", self.workbench.save_preset)),
+            ("Load a preset …", self._load_preset),
+        ]
+
+    def _connect(self) -> None:
+        w = self.workbench
+        w.columns_changed.connect(self._on_columns)
+        w.column_updated.connect(self._on_updated)
+        w.chosen_changed.connect(self._on_chosen)
+        w.failed.connect(lambda error: self.state.setText(f"✖ {error}"))
+        self.form.changed.connect(self._on_setting)
+        self.point.activated.connect(self._on_point)
+        self.rank.activated.connect(lambda _index: self._on_rank())
+        selection = self.table.selectionModel()
+        selection.currentChanged.connect(self._on_current)
+        self.table.customContextMenuRequested.connect(self._on_menu)
+        self.table.horizontalHeader().sectionClicked.connect(self.table.selectColumn)
+        self._document.reloaded.connect(self._fill_points)
+        self._document.selection_changed.connect(self._on_selection)
+        for text, keys, handler in (
+            ("Remove the column", "Del", w.remove),
+            ("Duplicate the column", "Ctrl+D", w.duplicate),
+            ("Move the column left", "Ctrl+Left", lambda column: w.move(column, -1)),
+            ("Move the column right", "Ctrl+Right", lambda column: w.move(column, 1)),
+            ("Pin the column", "Ctrl+T", lambda column: w.set_pinned(column, not column.pinned)),
+        ):
+            action = QAction(text, self)
+            action.setShortcut(QKeySequence(keys))
+            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            action.triggered.connect(lambda _on=False, handler=handler: self._with_column(handler))
+            self.table.addAction(action)
+
+    # State ----------------------------------------------------------------------------------------------------
+
+    def current_column(self) -> Column | None:
+        """The column of the current cell; None on the untouched session."""
+        index = self.table.currentIndex()
+        return self.model.column(index.column()) if index.isValid() else None
+
+    def _with_column(self, handler: Callable[[Column], object]) -> None:
+        column = self.current_column()
+        if column is not None:
+            handler(column)
+
+    def _fill_points(self) -> None:
+        conversation = self._document.conversation
+        self.point.clear()
+        self.point.addItem("the next request (end of the session)", Point())
+        if conversation is not None:
+            selected = self._document.selection.round
+            if selected > 0:
+                self.point.addItem(f"before API round {selected} (selected)", Point("round", selected))
+            for number, compaction in enumerate(conversation.compactions, 1):
+                if compaction.kind in ("auto", "manual"):
+                    title = f"before compaction {number} ({compaction.kind}, line {compaction.line})"
+                    self.point.addItem(title, Point("compaction", compaction.record))
+        for place in range(self.point.count()):
+            if self.point.itemData(place) == self.workbench.point:
+                self.point.setCurrentIndex(place)
+
+    def _on_selection(self, selection: Selection) -> None:
+        if selection.round > 0 and selection.conversation is self._document.conversation:
+            self._fill_points()
+
+    def _on_point(self, place: int) -> None:
+        point = self.point.itemData(place)
+        if isinstance(point, Point):
+            self.workbench.set_point(point)
+
+    def _on_rank(self) -> None:
+        key = self.rank.currentData()
+        if key:
+            self.workbench.rank(key)
+
+    def _on_columns(self) -> None:
+        self._shape()
+        self.workbench.start()
+        self._select_chosen()
+
+    def _select_chosen(self) -> None:
+        chosen = self.workbench.chosen
+        if chosen in self.workbench.columns:
+            number = self.workbench.columns.index(chosen) + 1
+            self.table.setCurrentIndex(self.model.index(max(0, self.table.currentIndex().row()), number))
+
+    def _shape(self) -> None:
+        width = self.fontMetrics().averageCharWidth()
+        self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        for row in range(len(FIGURES)):
+            lines = 3 if FIGURES[row].title in TEXT_ROWS else 1
+            height = _BAR_HEIGHT if row == BAR_ROW else self.fontMetrics().height() * lines + 8
+            self.table.setRowHeight(row, height)
+        for column in range(self.model.columnCount()):
+            self.table.setColumnWidth(column, width * 22)
+        self.table.setWordWrap(True)
+
+    def _on_updated(self, column: Column) -> None:
+        self.table.viewport().update()
+        if column is self.current_column():
+            self.money.set_cost(column.plan.cost if column.plan is not None else None)
+        waiting = sum(c.stale for c in self.workbench.columns)
+        given = self.workbench.given
+        text = f"Computing {waiting} of {len(self.workbench.columns)} columns …" if waiting else ""
+        if given is not None and not waiting:
+            text = (
+                f"{given.wire.client} profile, {given.wire.model or 'model unknown'}, {len(given.wire.messages):,} "
+                f"messages; nothing is written before you apply a column."
+            )
+        self.state.setText(text)
+
+    def _on_current(self, current: QModelIndex, _previous: QModelIndex) -> None:
+        if current.isValid():
+            self.workbench.choose(self.model.column(current.column()))
+
+    def _on_chosen(self) -> None:
+        column = self.workbench.chosen
+        self.chosen_title.setText(column.strategy.title if column is not None else "The session as it is")
+        self.form.show_column(column)
+        self.money.set_cost(column.plan.cost if column is not None and column.plan is not None else None)
+
+    def _on_setting(self, values: dict[str, object]) -> None:
+        column = self.workbench.chosen
+        if column is None:
+            return
+        try:
+            self.workbench.change_settings(column, values)
+        except CompactoscopeError as error:
+            self.state.setText(f"✖ {error}")
+
+    # Menus and export -----------------------------------------------------------------------------------------
+
+    def _on_menu(self, place: QPoint) -> None:
+        index = self.table.indexAt(place)
+        menu = QMenu(self)
+        if self.model.column(index.column()) is not None:
+            menu.addActions(self.table.actions())
+            menu.addSeparator()
+        menu.addAction("Copy the cell", lambda: self._copy(str(index.data() or "")))
+        menu.exec(self.table.viewport().mapToGlobal(place))
+
+    def _copy(self, text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
+        self.state.setText(f"Copied {len(text):,} characters.")
+
+    def _copy_request(self) -> None:
+        import json
+
+        column = self.current_column()
+        if column is None or column.plan is None or column.plan.server_edit is None:
+            self.state.setText(
+                "Choose a column of an API-level strategy first: only those have a request of their own."
+            )
+            return
+        self._copy(json.dumps(column.plan.server_edit, indent=2, ensure_ascii=False))
+
+    def _save(self, pattern: str, write: Callable[[Path], object]) -> None:
+        name, _ = QFileDialog.getSaveFileName(self, "Save", "", pattern)
+        if not name:
+            return
+        suffix = pattern.rsplit("*", 1)[-1].rstrip(")")
+        path = Path(name if name.endswith(suffix) else name + suffix)
+        try:
+            write(path)
+        except OSError as error:
+            self.state.setText(f"✖ {path}: {error.strerror or error}")
+        else:
+            self.state.setText(f"Written {path}")
+
+    def _save_csv(self, path: Path) -> None:
+        path.write_bytes(self.model.as_csv().encode("utf-8"))
+
+    def _save_markdown(self, path: Path) -> None:
+        path.write_text(self.model.as_markdown(), "utf-8")
+
+    def _save_picture(self, path: Path) -> None:
+        self.table.grab().save(str(path), "PNG")
+
+    def _load_preset(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(self, "Load a preset", "", "Preset (*.json)")
+        if name:
+            try:
+                self.workbench.load_preset(Path(name))
+            except CompactoscopeError as error:
+                self.state.setText(f"✖ {error}")
+
+    # Looks ----------------------------------------------------------------------------------------------------
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Follow a change of the theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._recolour()
+
+    def _recolour(self) -> None:
+        theme = self._context.theme
+        parts = [
+            f'<span style="color:{category_colour(theme, c).name()}">■</span>&nbsp;{c.title.replace(" ", "&nbsp;")}'
+            for c in Category
+        ]
+        self.legend.setText(" &nbsp; ".join(parts))

@@ -1,0 +1,195 @@
+"""The comparison: live previews, ranking, presets, export (issue 6)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QSpinBox
+from pytestqt.qtbot import QtBot
+
+from compaction.conversation import open_session
+from compaction.errors import InputUnreadable
+from compaction.resources import resource
+from compaction.strategies.registry import STRATEGIES
+from inspector.context import AppContext
+from inspector.documents.document import Document
+from inspector.documents.workbench import Point, Workbench, workbench_of
+from inspector.models.comparison import FIGURES, ComparisonModel
+from inspector.views.compare.break_even import spent
+from inspector.views.compare.view import CompareView
+
+WAIT = 20_000
+
+
+@pytest.fixture
+def document() -> Document:
+    found = Document(Path(resource("sample", "tide-tables.jsonl")))
+    found.set_session(open_session(found.main_path))
+    return found
+
+
+@pytest.fixture
+def view(app_context: AppContext, document: Document, qtbot: QtBot) -> CompareView:
+    found = CompareView(app_context, document)
+    qtbot.addWidget(found)
+    settled(found.workbench, qtbot)
+    return found
+
+
+def settled(workbench: Workbench, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: not any(c.stale for c in workbench.columns), timeout=WAIT)
+
+
+def column(view: CompareView, name: str) -> int:
+    return next(n for n, c in enumerate(view.workbench.columns, 1) if c.strategy.name == name)
+
+
+def test_every_strategy_has_a_column_and_the_untouched_session_is_first(view: CompareView) -> None:
+    QAbstractItemModelTester(view.model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    assert view.model.columnCount() == len(STRATEGIES) + 1
+    assert view.model.headerData(0, view.table.horizontalHeader().orientation()) == "Untouched"
+    assert all(c.plan is not None and not c.error for c in view.workbench.columns)
+
+
+def test_the_kinds_of_tokens_add_up_to_the_total_in_every_column(view: CompareView) -> None:
+    kinds = [row for row, figure in enumerate(FIGURES) if figure.category is not None]
+    total = next(row for row, figure in enumerate(FIGURES) if figure.title == "Tokens after")
+    for number in range(view.model.columnCount()):
+        parts = sum(int(view.model.text(row, number).replace(",", "")) for row in kinds)
+        assert parts == int(view.model.text(total, number).split(" ")[0].replace(",", ""))
+
+
+def test_a_changed_setting_previews_live_and_only_its_column(view: CompareView, qtbot: QtBot) -> None:
+    number = column(view, "microcompact-time")
+    view.table.setCurrentIndex(view.model.index(2, number))
+    chosen = view.workbench.columns[number - 1]
+    before = chosen.plan
+    others = [c.plan for c in view.workbench.columns if c is not chosen]
+    keep = view.form.editors["keep_recent"]
+    assert isinstance(keep, QSpinBox)
+    keep.setValue(keep.value() + 3)
+    assert chosen.stale
+    settled(view.workbench, qtbot)
+    assert chosen.plan is not None
+    assert before is not None
+    assert len(chosen.plan.cleared) == len(before.cleared) - 3
+    assert [c.plan for c in view.workbench.columns if c is not chosen] == others
+
+
+def test_a_value_out_of_range_is_refused_and_said(view: CompareView) -> None:
+    view.table.setCurrentIndex(view.model.index(2, column(view, "microcompact-time")))
+    view._on_setting({"keep_recent": -5})
+    assert view.state.text().startswith("✖")
+
+
+def test_ranking_puts_pinned_columns_first_and_those_that_do_not_apply_last(view: CompareView) -> None:
+    pinned = view.workbench.columns[-1]
+    view.workbench.set_pinned(pinned, True)
+    view.workbench.rank("tokens")
+    columns = view.workbench.columns
+    assert columns[0] is pinned
+    applying = [c.plan.tokens_after for c in columns[1:] if c.plan is not None and c.plan.applies]
+    assert applying == sorted(applying)
+    flags = [c.plan is not None and c.plan.applies for c in columns[1:]]
+    assert flags == sorted(flags, reverse=True)
+
+
+def test_columns_are_added_duplicated_moved_and_removed(view: CompareView, qtbot: QtBot) -> None:
+    workbench = view.workbench
+    count = len(workbench.columns)
+    first = workbench.columns[0]
+    twin = workbench.duplicate(first)
+    assert workbench.columns[1] is twin
+    workbench.move(twin, 2)
+    assert workbench.columns[3] is twin
+    workbench.remove(twin)
+    added = workbench.add("microcompact-time", {"keep_recent": 1})
+    assert len(workbench.columns) == count + 1
+    assert "keep recent 1" in added.title
+    settled(workbench, qtbot)
+
+
+def test_another_point_of_the_session_is_compared(view: CompareView, qtbot: QtBot) -> None:
+    conversation = view._document.conversation
+    assert conversation is not None
+    compaction = next(c for c in conversation.compactions if c.kind == "auto")
+    view.workbench.set_point(Point("compaction", compaction.record))
+    settled(view.workbench, qtbot)
+    given = view.workbench.given
+    assert given is not None
+    assert len(given.conversation.transcript) == compaction.record
+
+
+def test_presets_are_saved_and_loaded(view: CompareView, tmp_path: Path, qtbot: QtBot) -> None:
+    view.workbench.add("microcompact-time", {"keep_recent": 2})
+    path = tmp_path / "mine.json"
+    view.workbench.save_preset(path)
+    saved = json.loads(path.read_text())
+    for extra in list(view.workbench.columns[1:]):
+        view.workbench.remove(extra)
+    view.workbench.load_preset(path)
+    settled(view.workbench, qtbot)
+    assert view.workbench.preset() == saved
+    path.write_text("[]")
+    with pytest.raises(InputUnreadable, match="no preset"):
+        view.workbench.load_preset(path)
+    assert view.workbench.preset() == saved
+
+
+def test_the_table_is_exported_as_csv_and_markdown(view: CompareView) -> None:
+    rows = list(csv.reader(io.StringIO(view.model.as_csv())))
+    assert len(rows) == len(FIGURES)
+    assert len({len(row) for row in rows}) == 1
+    assert view.model.as_markdown().count("\n") == len(FIGURES) + 1
+
+
+def test_a_preview_never_runs_on_the_gui_thread(
+    app_context: AppContext, document: Document, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import threading
+
+    from inspector.documents import workbench as module
+
+    threads: list[str] = []
+    real = module.preview
+
+    def seen(*args: object) -> object:
+        threads.append(threading.current_thread().name)
+        return real(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "preview", seen)
+    workbench = workbench_of(app_context, document)
+    workbench.start()
+    settled(workbench, qtbot)
+    assert len(threads) == len(STRATEGIES)
+    assert not any(name == "MainThread" for name in threads)
+    assert workbench_of(app_context, document) is workbench
+
+
+def test_the_money_of_a_plan_is_once_plus_next_plus_later_requests(view: CompareView) -> None:
+    plan = view.workbench.columns[0].plan
+    assert plan is not None
+    cost = plan.cost
+    assert cost is not None
+    found = spent(cost, 3)
+    assert found is not None
+    assert cost.one_off is not None
+    assert cost.next_request is not None
+    assert cost.per_request is not None
+    assert found[0] == pytest.approx(cost.one_off + cost.next_request + 2 * cost.per_request)
+
+
+def test_the_model_follows_the_workbench(app_context: AppContext, document: Document, qtbot: QtBot) -> None:
+    workbench = workbench_of(app_context, document)
+    model = ComparisonModel(workbench)
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    workbench.start()
+    settled(workbench, qtbot)
+    workbench.rank("loss")
+    workbench.remove(workbench.columns[0])
+    assert model.columnCount() == len(STRATEGIES)
