@@ -293,27 +293,39 @@ def _predecessors(conversation: Conversation) -> npt.NDArray[np.int64]:
     c = conversation
     first, t = c.round_first_records, c.transcript
     result = np.full(c.round_count, NO_ROUND, np.int64)
-    for place in range(c.round_count):
-        record = int(first[place])
-        if place and c.epoch_of[record] != c.epoch_of[first[place - 1]]:
-            continue
-        result[place] = _nearest_round(c, record, place, t.kind)
+    place_of = np.searchsorted(first, np.arange(len(t)), "right") - 1
+    answers = (t.kind == RecordKind.ASSISTANT) & c.main
+    # Plain lists: the walk reads single entries, which costs a tenth of reading them from arrays.
+    walk = _Walk(c.parent.tolist(), answers.tolist(), c.response_of.tolist(), c.epoch_of.tolist(), place_of.tolist())
+    for place, record in enumerate(first.tolist()):
+        if not place or walk.epoch[record] == walk.epoch[int(first[place - 1])]:
+            result[place] = walk.nearest_round(record, place)
     return result
 
 
-def _nearest_round(c: Conversation, record: int, place: int, kind: npt.NDArray[np.uint8]) -> int:
-    response, epoch = c.response_of[record], c.epoch_of[record]
-    for _ in range(len(c.parent)):
-        parent = int(c.parent[record])
-        if parent == ROOT:
-            return NO_ROUND
-        if parent < 0 or parent >= record or c.epoch_of[parent] != epoch:
-            return place - 1
-        record = parent
-        if kind[record] == RecordKind.ASSISTANT and c.main[record] and c.response_of[record] != response:
-            found = int(np.searchsorted(c.round_first_records, record, "right")) - 1
-            return min(found, place - 1)
-    return place - 1
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """The chain as lists, one entry a record; `place` is the round (0-based) by file position."""
+
+    parent: list[int]
+    answers: list[bool]
+    response: list[int]
+    epoch: list[int]
+    place: list[int]
+
+    def nearest_round(self, record: int, place: int) -> int:
+        """The round of the nearest ancestor that is another response."""
+        response, epoch = self.response[record], self.epoch[record]
+        while True:
+            parent = self.parent[record]
+            if parent == ROOT:
+                return NO_ROUND
+            # A parent further down would make the walk endless: the file is damaged there, so the file order counts.
+            if parent < 0 or parent >= record or self.epoch[parent] != epoch:
+                return place - 1
+            record = parent
+            if self.answers[record] and self.response[record] != response:
+                return min(self.place[record], place - 1)
 
 
 def context_series(conversation: Conversation, progress: Progress | None = None) -> ContextSeries:

@@ -21,18 +21,15 @@ def round_costs(conversation: Conversation, responses: Responses, state: CostSta
 
     A response that stands in two rounds (interrupted by another) is charged to the first.
     """
-    by_record = responses.by_record(0)
-    firsts = conversation.round_first_records
+    rows = responses.rows
+    mine = np.flatnonzero((rows["file"] == 0) & (rows["usage"] >= 0))
+    mine = mine[conversation.main[rows["record"][mine]]]
+    charged, first = np.unique(responses.response_of[mine], return_index=True)
+    places = np.searchsorted(conversation.round_first_records, rows["record"][mine[first]], "right") - 1
+    priced = ~np.isin(charged, list(_unpriced(responses, state))) & (places >= 0)
     result = np.full(conversation.round_count, np.nan)
-    charged: set[int] = set()
-    unpriced = _unpriced(responses, state)
-    for record, response in sorted(by_record.items()):
-        if not conversation.main[record] or response in charged or response in unpriced:
-            continue
-        place = int(np.searchsorted(firsts, record, "right")) - 1
-        if place >= 0:
-            charged.add(response)
-            result[place] = np.nansum([result[place], state.usd_by_response[response]])
+    result[places[priced]] = 0.0
+    np.add.at(result, places[priced], state.usd_by_response[charged[priced]])
     return result
 
 

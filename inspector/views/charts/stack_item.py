@@ -74,14 +74,16 @@ class StackItem(pg.GraphicsObject):  # type: ignore[misc]
             return
         tops = self._tops[chosen].astype(float)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        x = np.repeat(edges, 2)[1:-1]
+        # Rectangles, not one polygon a category: filling a polygon of a thousand steps takes eighty milliseconds.
+        painter.setPen(Qt.PenStyle.NoPen)
+        lefts, widths = edges[:-1].tolist(), np.diff(edges).tolist()
         below = np.zeros(len(chosen))
         for number, brush in enumerate(self._brushes):
             top = tops[:, number]
             if np.any(top > below):
-                y = np.concatenate([np.repeat(top, 2), np.repeat(below, 2)[::-1]])
-                path = pg.functions.arrayToQPath(np.concatenate([x, x[::-1]]), y, connect="all")
-                painter.fillPath(path, brush)
+                painter.setBrush(brush)
+                bars = zip(lefts, below.tolist(), widths, (top - below).tolist(), strict=True)
+                painter.drawRects([QRectF(*bar) for bar in bars if bar[3] > 0])
             below = top
         if len(chosen) * 5 < box.width():
             painter.setPen(self._line)
