@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from compaction.progress import Progress
-from inspector.work.jobs import Job, JobRunner, Op
+from inspector.documents.diagnose_file import diagnose_file
+from inspector.work.jobs import Job, JobRunner, Op, in_process
 
 if TYPE_CHECKING:
     from compaction.conversation import Session
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 AGAIN_MILLISECONDS = 1500
 """A session that grows is diagnosed again when it was quiet for so long."""
+
+PROCESS_BYTES = 16 * 1024 * 1024
+"""Larger sessions are diagnosed in a process: a Python loop of seconds in a thread makes every repaint wait."""
 
 _ORDER = ("error", "warning", "info")
 
@@ -109,7 +113,12 @@ class Diagnosis(QObject):
         client = self.client
         self._diagnosed = session
 
+        path = self._document.main_path
+        apart = session.transcript.size > PROCESS_BYTES and path not in ("", "-")
+
         def work(progress: Progress) -> Report:
+            if apart:
+                return in_process(progress, diagnose_file, path, client)
             from compaction.diagnosis.doctor import diagnose
 
             return diagnose(session, client, progress)

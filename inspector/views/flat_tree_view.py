@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPalette, QPolygonF
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from inspector.models.flat_tree import EXPANDED_ROLE, LEVEL_ROLE, FlatRow, FlatTreeModel, Index
+from inspector.theme import DARK, LIGHT
 
 
 def _step(option: QStyleOptionViewItem) -> int:
@@ -105,8 +106,31 @@ class FlatTreeView(QTableView):
         header.setStretchLastSection(True)
         header.setHighlightSections(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self._tint_selection()
         self.selectionModel().currentRowChanged.connect(self._on_current)
         model.modelReset.connect(self._on_reset)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Keep the selection's colours with the palette."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._tint_selection()
+
+    def _tint_selection(self) -> None:
+        """Selected rows keep their text colours on a light tint, as in the session's tree."""
+        palette = self.palette()
+        base = palette.color(QPalette.ColorRole.Base)
+        colours = DARK if base.lightness() < 128 else LIGHT
+        wanted = (
+            (QPalette.ColorGroup.Active, colours.selected),
+            (QPalette.ColorGroup.Inactive, colours.selected_idle),
+        )
+        if palette.color(wanted[0][0], QPalette.ColorRole.Highlight) == QColor(wanted[0][1]):
+            return
+        for group, background in wanted:
+            palette.setColor(group, QPalette.ColorRole.Highlight, QColor(background))
+            palette.setColor(group, QPalette.ColorRole.HighlightedText, palette.color(QPalette.ColorRole.Text))
+        self.setPalette(palette)
 
     @property
     def tree_model(self) -> FlatTreeModel:

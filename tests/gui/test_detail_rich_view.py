@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,8 @@ from PySide6.QtGui import QColor, QImage, QTextCursor
 from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
-from inspector.views.detail import links, rich_view, writer
+from inspector.views.detail import images, links, rich_view, writer
+from inspector.views.detail.highlight import lexer_for
 from inspector.views.detail.parts import Code, Diff, Markdown, Part, Picture, Prose, Terminal, source_text
 from inspector.views.detail.presenters import parts_of_block, parts_of_record
 from inspector.views.detail.rich_view import RichView
@@ -211,6 +214,34 @@ def test_a_fenced_block_is_coloured_by_its_language(view: RichView) -> None:
     assert len(colours) >= 2
 
 
+@pytest.mark.parametrize(
+    ("language", "file_name", "expected"),
+    [
+        ("python", "", "Python"),
+        ("JSON", "", "JSON"),
+        ("no-such-language", "a.py", ""),
+        ("", "/x/a.py", "Python"),
+        ("", "C:\\x\\Makefile", "Makefile"),
+        ("", "b.h", "C"),
+        ("", "b.ts", "TypeScript"),
+        ("", "b.rs", "Rust"),
+        ("", "noending", ""),
+        ("", "", ""),
+    ],
+)
+def test_the_language_follows_its_name_or_the_file_name(language: str, file_name: str, expected: str) -> None:
+    lexer = lexer_for(language, file_name)
+    assert (lexer.name if lexer is not None else "") == expected
+
+
+def test_choosing_a_language_imports_no_plug_in() -> None:
+    """Other packages register lexers whose import takes a quarter of a second on the GUI thread."""
+    code = "from inspector.views.detail.highlight import lexer_for as f; f('', 'a.py'); f('x', ''); import sys; "
+    code += "print([name for name in sys.modules if name.startswith(('mako', 'IPython'))])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_code_of_an_unknown_language_stays_plain(view: RichView) -> None:
     view.set_parts([Code("def f(): pass", language="no-such-language")])
     view.finish_colours()
@@ -263,7 +294,7 @@ def test_a_wide_image_is_shown_scaled_down(view: RichView) -> None:
     view.set_parts([Picture(png(SECRET, 4000, 10), "image/png")])
     cursor = QTextCursor(view.document())
     cursor.setPosition(1)
-    assert cursor.charFormat().toImageFormat().width() <= writer.PICTURE_SHOWN
+    assert cursor.charFormat().toImageFormat().width() <= images.PICTURE_SHOWN
 
 
 def test_copying_gives_plain_text_only(view: RichView) -> None:

@@ -13,6 +13,8 @@ from inspector.context import AppContext
 from inspector.documents.document import Document, Scope, Selection
 from inspector.views.detail.content import MANY_RECORDS, WORKER_BYTES, Prepared, Subject, prepare, raw_text
 from inspector.views.detail.find_bar import FindBar
+from inspector.views.detail.highlight import languages
+from inspector.views.detail.images import decode_pictures
 from inspector.views.detail.pages import JsonPage, LinksPage, RawPage, RenderedPage, UsagePage, plain_label
 from inspector.views.detail.parts import Note
 from inspector.views.detail.relations import Relation, relations_of
@@ -71,6 +73,8 @@ class DetailPane(QWidget):
         self._timer.setSingleShot(True)
         self._timer.setInterval(COALESCE_MILLISECONDS)
         self._connect()
+        # Pygments takes 50 ms to import: a worker does it, so that the first coloured code does not wait.
+        context.runner.start(Op("Preparing syntax colours", lambda _progress: languages(), quiet=True))
         self._on_selection(document.selection)
 
     def _connect(self) -> None:
@@ -135,7 +139,9 @@ class DetailPane(QWidget):
             return
 
         def work(progress: Progress) -> Prepared:
-            return prepare(subject, progress)
+            prepared = prepare(subject, progress)
+            decode_pictures(prepared.parts)
+            return prepared
 
         job = self._context.runner.start(Op("Reading the selection", work, token=self._token, quiet=True))
         job.success(self._on_prepared)

@@ -7,14 +7,12 @@ import re
 import secrets
 from collections.abc import Iterable
 
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QSize, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QColor,
     QFont,
     QFontDatabase,
     QFontMetricsF,
-    QImage,
-    QImageReader,
     QTextBlock,
     QTextBlockFormat,
     QTextCharFormat,
@@ -26,6 +24,7 @@ from PySide6.QtGui import (
 
 from inspector.views.detail import ansi, diff
 from inspector.views.detail.highlight import CodeRange, Highlighter
+from inspector.views.detail.images import PICTURE_SHOWN, decode_image
 from inspector.views.detail.parts import (
     SIGNS,
     Checklist,
@@ -62,12 +61,6 @@ LINE_LIMIT = 1000
 
 TABLE_LIMIT = 400
 """Most rows of a Markdown table that are laid out."""
-
-PICTURE_SIDE = 16_384
-"""Most points on a side of an image that is decoded."""
-
-PICTURE_SHOWN = 900
-"""Widest an image is shown, in points."""
 
 _UNBROKEN = re.compile(rf"\S{{{LINE_LIMIT * 2},}}")
 _TABLE_ROW = re.compile(r"^[ \t>]*\|", re.MULTILINE)
@@ -384,7 +377,7 @@ class DocumentWriter:
         form.setHeight(image.height() * form.width() / max(image.width(), 1))
         self._start_block(self._plain_block())
         self._cursor.insertImage(form)
-        facts = f"{image.width():,} × {image.height():,} points, {size}, {part.media_type or 'type not given'}"
+        facts = f"{image.text('size')} points, {size}, {part.media_type or 'type not given'}"
         self._line(facts, self._tone_format(Tone.MUTED, small=True))
 
     # Formats --------------------------------------------------------------------------------------------------
@@ -449,32 +442,6 @@ class DocumentWriter:
         if isinstance(colour, tuple):
             return QColor(*colour)
         return self._colours.terminal[colour] if colour < 16 else QColor(*ansi.palette_rgb(colour))
-
-
-def decode_image(data: bytes) -> tuple[QImage | None, str]:
-    """The image in the bytes, scaled down when it is wider than it is shown; or None and the reason.
-
-    Only Qt's own image formats are read; the size is checked before anything is decoded.
-    """
-    buffer = QBuffer()
-    buffer.setData(QByteArray(data))
-    buffer.open(QIODevice.OpenModeFlag.ReadOnly)
-    reader = QImageReader(buffer)
-    reader.setDecideFormatFromContent(True)
-    if bytes(reader.format().data()) in (b"svg", b"svgz", b"pdf"):
-        return None, "The image is a vector file, which may refer to other files; it is not shown."
-    size = reader.size()
-    if not size.isValid():
-        return None, f"The bytes are not an image that can be shown ({reader.errorString()})."
-    if max(size.width(), size.height()) > PICTURE_SIDE:
-        return None, f"The image has {size.width():,} × {size.height():,} points and is not decoded."
-    if size.width() > 2 * PICTURE_SHOWN:
-        scale = 2 * PICTURE_SHOWN / size.width()
-        reader.setScaledSize(QSize(2 * PICTURE_SHOWN, max(round(size.height() * scale), 1)))
-    image = reader.read()
-    if image.isNull():
-        return None, f"The image cannot be decoded ({reader.errorString()})."
-    return image, ""
 
 
 def _images_to_text(document: QTextDocument) -> None:
