@@ -48,7 +48,7 @@ def stored_request(conversation: Conversation, client: str) -> Stored:
     if conversation.transcript.format_name == PLAIN_API:
         return _document_request(conversation.transcript)
     profile = without_mending(generation_for(client))
-    rows = LoadedRows(conversation, profile)
+    rows = LoadedRows(conversation, profile, with_recovered=True)
     rows.relink()
     leaf = choose_leaf(rows)
     t = conversation.transcript

@@ -55,14 +55,23 @@ class LoadedRows:
         content: the record that holds the row's content.
     """
 
-    def __init__(self, conversation: Conversation, profile: ResumeProfile, limit: int | None = None) -> None:
+    def __init__(
+        self,
+        conversation: Conversation,
+        profile: ResumeProfile,
+        limit: int | None = None,
+        *,
+        with_recovered: bool = False,
+    ) -> None:
+        """`limit`: only the records before it. `with_recovered`: also what this reader recovered from damaged lines."""
         self.conversation = conversation
         self.profile = profile
         self.transcript = t = conversation.transcript
         self.limit = len(t) if limit is None else limit
         loaded = np.isin(t.kind, _LOADED) & conversation.chained
         loaded[self.limit :] = False
-        loaded[_unreadable(conversation, profile)] = False
+        if not with_recovered:
+            loaded[_unreadable(conversation, profile)] = False
         links = loaded | ((t.kind == RecordKind.PROGRESS) & conversation.chained)
         links[self.limit :] = False
         slot, content = self._slots(loaded)
