@@ -114,7 +114,7 @@ def _request(
     joiner = Joiner(given.wire.client)
     if kind != "from":
         joiner.add("user", [text], [None], joins=False)
-    ends_anew = kind == "from" or bool(restored) or not kept
+    ends_anew = kind == "from" or bool(restored) or not any(part.origin is not None for part in kept)
     pieces = list(kept)
     while ends_anew and pieces and pieces[-1].origin is None and pieces[-1].role == "assistant":
         pieces.pop()  # the closing answer that the client put behind the old end
