@@ -84,6 +84,8 @@ MODULES: list[str] = [
     "inspector.actions.view",
     "inspector.actions.go",
     "inspector.actions.session",
+    "inspector.actions.workbench",
+    "inspector.actions.doctor",
     "inspector.actions.help",
 ]
 """Modules with an `ACTIONS: list[Action]`: one file and one line here add actions to menu, palette and keyboard."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import (
@@ -25,9 +26,10 @@ from inspector.models.as_sent import AsSentModel
 from inspector.models.as_sent_rows import MEANINGS, SIGNS, Change, Comparison, SentRow, compare
 from inspector.models.flat_tree import FlatRow
 from inspector.views.client_chooser import ClientChooser
+from inspector.views.detail import diff
 from inspector.views.detail.pages import plain_label
-from inspector.views.detail.parts import Code, Heading, Note, Part, Tone
-from inspector.views.detail.presenters import Surroundings, parts_of_block
+from inspector.views.detail.parts import Code, Diff, Heading, Note, Part, Tone
+from inspector.views.detail.presenters import Surroundings, json_code, parts_of_block
 from inspector.views.detail.rich_view import RichView
 from inspector.views.detail.tones import colours_for
 from inspector.views.flat_tree_view import FlatTreeView
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
     from compaction.diagnosis.model import Finding
 
 _UNMENDED = 2
+
+DIFFERENCE_LIMIT = 64 * 1024
+"""Most characters of two blocks whose difference is shown."""
 
 _LEGEND = (Change.CHANGED, Change.CLEARED, Change.RENDERED, Change.INJECTED, Change.DROPPED, Change.MERGED)
 
@@ -382,7 +387,18 @@ def sent_parts(sent: SentRow | None) -> list[Part]:
         return [*parts, Note(f"Not sent: {sent.text}", Tone.WARNING)]
     if sent.text:
         parts.append(Note(f"{SIGNS[sent.change]} {sent.text}"))
+    if sent.change is Change.CHANGED and sent.stored is not None:
+        parts += _difference(sent.stored, sent.sent)
     return parts + parts_of_block(sent.sent, Surroundings(role=sent.role))
+
+
+def _difference(stored: Mapping[str, Any], sent: Mapping[str, Any]) -> list[Part]:
+    """The members that differ, stored against sent; nothing for blocks too large to compare at once."""
+    before, after = json_code(stored).text, json_code(sent).text
+    if len(before) + len(after) > DIFFERENCE_LIMIT:
+        return []
+    rows = diff.rows_of_texts(before, after, context=0)
+    return [Diff(tuple(row for row in rows if row.sign in "+-"))]
 
 
 def stored_parts(sent: SentRow | None) -> list[Part]:

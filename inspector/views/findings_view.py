@@ -146,6 +146,22 @@ class FindingsView(QWidget):
         if number >= 0:
             self.tree.select_row(number)
 
+    def step(self, by: int) -> None:
+        """Select the next (1) or previous (-1) finding, wrapping, and its record."""
+        for number in range(len(self.model.rows) - 1, -1, -1):
+            self.model.set_expanded(number, True)
+        findings = [n for n, row in enumerate(self.model.rows) if not isinstance(row.data, FindingGroup)]
+        if not findings:
+            return
+        current = self.tree.currentIndex().row()
+        if current in findings:
+            number = findings[(findings.index(current) + by) % len(findings)]
+        else:
+            later = [n for n in findings if n > current]
+            number = (later or findings)[0] if by > 0 else ([n for n in findings if n < current] or findings)[-1]
+        self.tree.select_row(number)
+        self._on_to_record()
+
     def _on_reloaded(self) -> None:
         conversation = self._document.conversation
         if conversation is not None:
@@ -168,6 +184,7 @@ class FindingsView(QWidget):
         elif self.model.rows:
             self.tree.select_row(1 if len(self.model.rows) > 1 and self.model.rows[1].level else 0)
         self._on_row(self.tree.current_row())
+        self._context.actions.refresh()
 
     def _tell_state(self) -> None:
         report = self._diagnosis.report

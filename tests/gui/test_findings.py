@@ -281,6 +281,23 @@ def test_filter_and_switches_say_what_they_hide(qtbot: QtBot, context: AppContex
     assert all(row.data.severity != "error" for row in view.model.rows)
 
 
+def test_stepping_goes_round_all_findings_and_selects_their_records(qtbot: QtBot, context: AppContext) -> None:
+    view, document = orphans(qtbot, context)
+    report = document.diagnosis.report
+    assert report is not None
+    view.tree.select_row(0)
+    seen = []
+    for _ in report.findings:
+        view.step(1)
+        finding = view.current_finding()
+        assert finding is not None
+        seen.append(finding.key)
+        assert document.selection.record in finding.records
+    assert sorted(seen) == sorted(finding.key for finding in report.findings)
+    view.step(-1)
+    assert view.current_finding().key == seen[-2]  # type: ignore[union-attr]
+
+
 def test_a_sound_session_says_so(qtbot: QtBot, context: AppContext) -> None:
     record = {"type": "user", "uuid": "u", "parentUuid": None, "sessionId": "s", "version": "2.1.332"}
     data = json.dumps({**record, "message": {"role": "user", "content": "hi"}}).encode() + b"\n"

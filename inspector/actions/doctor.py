@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inspector.actions.registry import Action, Menu, document_open
+from inspector.context import AppContext
+
+if TYPE_CHECKING:
+    from inspector.views.findings_view import FindingsView
+
+
+def _has_findings(context: AppContext) -> bool:
+    document = context.current_document
+    report = document.diagnosis.report if document is not None else None
+    return report is not None and bool(report.findings)
+
+
+def _has_repairs(context: AppContext) -> bool:
+    document = context.current_document
+    report = document.diagnosis.report if document is not None else None
+    return report is not None and any(r.changes_file for finding in report.findings for r in finding.repairs)
+
+
+def _view(context: AppContext) -> FindingsView | None:
+    from inspector.views.findings_view import FindingsView
+
+    widget = context.workspace.show_view("findings") if context.workspace is not None else None
+    return widget if isinstance(widget, FindingsView) else None
+
+
+def _next(context: AppContext) -> None:
+    view = _view(context)
+    if view is not None:
+        view.step(1)
+
+
+def _previous(context: AppContext) -> None:
+    view = _view(context)
+    if view is not None:
+        view.step(-1)
+
+
+def _repair(context: AppContext) -> None:
+    from inspector.views.repair_dialog import RepairDialog
+
+    document, workspace = context.current_document, context.workspace
+    if document is None or workspace is None:
+        return
+    dialog = RepairDialog(context, document, workspace.window_widget())
+    dialog.exec()
+    dialog.deleteLater()
+
+
+def _as_sent(context: AppContext) -> None:
+    from inspector.views.as_sent_view import AsSentView
+
+    document, workspace = context.current_document, context.workspace
+    widget = workspace.show_view("as_sent") if workspace is not None else None
+    if isinstance(widget, AsSentView) and document is not None and document.selection.round > 0:
+        widget.show_round(document.selection.round)
+
+
+ACTIONS = [
+    Action(
+        "go.next_finding",
+        "Next &finding",
+        _next,
+        icon="step-next",
+        shortcut="F8",
+        menu=Menu.GO,
+        group="findings",
+        enabled_when=_has_findings,
+        tip="Select the next finding and its record.",
+    ),
+    Action(
+        "go.previous_finding",
+        "Previous fi&nding",
+        _previous,
+        icon="step-previous",
+        shortcut="Shift+F8",
+        menu=Menu.GO,
+        group="findings",
+        enabled_when=_has_findings,
+        tip="Select the previous finding and its record.",
+    ),
+    Action(
+        "go.request",
+        "Request of this &round",
+        _as_sent,
+        icon="request",
+        shortcut="Ctrl+Shift+R",
+        menu=Menu.GO,
+        group="findings",
+        enabled_when=document_open,
+        tip="Show the request that led to the selected API round's response, beside the records it was made of.",
+    ),
+    Action(
+        "session.repair",
+        "Re&pair…",
+        _repair,
+        icon="repair",
+        menu=Menu.SESSION,
+        group="change",
+        enabled_when=_has_repairs,
+        toolbar=True,
+        tip="Preview how the session can be mended, choose, and write a new file.",
+    ),
+]
