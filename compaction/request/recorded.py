@@ -27,8 +27,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def wire_hash(message: Json) -> str:
     """The client's hash of one wire message."""
     content = message.get("content")
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    plain = {**message, "content": [without_cache_control(b) for b in blocks or []]}
+    blocks = content if isinstance(content, list) else []
+    if isinstance(content, str):
+        blocks = [{"type": "text", "text": content}]
+    plain = {**message, "content": [without_cache_control(b) for b in blocks]}
     words = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     # Lone surrogates are written as escapes (well-formed JSON.stringify), everything else as it is.
     words = _SURROGATE.sub(lambda m: f"\\u{ord(m.group()):04x}", words)
@@ -220,7 +222,7 @@ class _Candidates:
         if not isinstance(message, dict) or wire_hash(message) != digest:
             return None
         content = message.get("content")
-        given: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+        given: list[Any] = content if isinstance(content, list) else [{"type": "text", "text": text(content)}]
         blocks = [without_cache_control(b) for b in given if isinstance(b, dict)]
         return WireMessage(text(message.get("role")), blocks, [self._origin(block) for block in blocks])
 
