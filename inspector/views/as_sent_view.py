@@ -223,7 +223,7 @@ class AsSentView(QWidget):
         conversation = self._document.conversation
         if conversation is None:
             return
-        if not self.isVisible():
+        if not self.isVisible() or not conversation.transcript.complete:
             self._stale = True
             return
         self._stale = False
@@ -256,6 +256,12 @@ class AsSentView(QWidget):
             self._request()
 
     def _on_comparison(self, comparison: Comparison) -> None:
+        shown, bar = self.model.comparison, self.tree.verticalScrollBar()
+        again = shown is not None and (shown.request.client, shown.request.at) == (
+            comparison.request.client,
+            comparison.request.at,
+        )
+        top = bar.value() if again else 0
         self.model.set_comparison(comparison)
         self.state.setText(state_text(comparison, self.which.currentIndex() == _UNMENDED))
         self.legend.setText(legend_text(comparison))
@@ -263,6 +269,8 @@ class AsSentView(QWidget):
             self._following = True
             self.tree.select_row(0)
             self._following = False
+        if again:
+            bar.setValue(top)
 
     def _on_failure(self, error: Exception) -> None:
         self.model.set_comparison(None)

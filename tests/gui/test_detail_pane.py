@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pytestqt.qtbot import QtBot
 
-from compaction.conversation import Conversation, Session, build_conversation
+from compaction.conversation import Conversation, Session, build_conversation, open_session
 from compaction.transcript import transcript_from_bytes
 from inspector.context import AppContext
 from inspector.documents.document import Document, Scope, Selection
@@ -243,8 +243,31 @@ def test_nothing_selected_clears_every_section(qtbot: QtBot, context: AppContext
     pane, document = pane_of(qtbot, context, conversation)
     show(pane, document, 1)
     document.set_session(Session(conversation_of(RECORDS[:1])))
+    pane.show_now()
     assert "Select a record" in pane.rendered.rich.toPlainText()
     assert pane.raw.view.text == ""
+
+
+def test_a_session_that_grows_keeps_what_is_shown(qtbot: QtBot, context: AppContext, tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    lines = [json.dumps(record).encode() + b"\n" for record in RECORDS]
+    path.write_bytes(b"".join(lines))
+    document = Document(path)
+    document.set_session(open_session(path))
+    pane = DetailPane(context, document)
+    HELD.append(pane)
+    qtbot.addWidget(pane)
+    pane.show()
+    show(pane, document, 1)
+    before = pane.rendered.rich.document()
+    path.write_bytes(b"".join([*lines, json.dumps(user("u7", "u2", "more")).encode() + b"\n"]))
+    document.set_session(open_session(path))
+    show(pane, document, 1)
+    assert pane.rendered.rich.document() is before
+    assert pane._prepared is not None
+    assert pane._prepared.subject.conversation is document.conversation
+    show(pane, document, 0)
+    assert pane.rendered.rich.document() is not before
 
 
 def test_find_works_in_each_section(qtbot: QtBot, context: AppContext) -> None:

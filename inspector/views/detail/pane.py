@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QAction, QKeySequence
@@ -25,6 +26,8 @@ COALESCE_MILLISECONDS = 25
 """Waiting time before a new selection is shown, so that a held arrow key does not decode every record it passes."""
 
 AS_SENT_VIEW = "as_sent"
+
+_LINKS, _USAGE = 3, 4
 
 
 class DetailPane(QWidget):
@@ -97,15 +100,13 @@ class DetailPane(QWidget):
     # Selection ------------------------------------------------------------------------------------------------
 
     def _on_reloaded(self) -> None:
-        self._on_selection(self._document.selection)
+        # The tree selects the same place again in the new conversation; until then the old content stays.
+        self._subject = subject_of(self._document.selection)
+        self._timer.start()
 
     def _on_selection(self, selection: Selection) -> None:
         self._subject = subject_of(selection)
-        if self._subject is None:
-            self._timer.stop()
-            self._clear()
-        else:
-            self._timer.start()
+        self._timer.start()
 
     def show_now(self) -> None:
         """Show the selection without waiting (for pictures)."""
@@ -132,6 +133,10 @@ class DetailPane(QWidget):
         """Decode the subject, in a worker when it is large."""
         subject = self._subject
         if subject is None:
+            self._clear()
+            return
+        if self._prepared is not None and _same_content(subject, self._prepared.subject):
+            self._keep(subject, self._prepared)
             return
         if subject.size <= WORKER_BYTES:
             self._context.runner.supersede(self._token)
@@ -145,6 +150,13 @@ class DetailPane(QWidget):
 
         job = self._context.runner.start(Op("Reading the selection", work, token=self._token, quiet=True))
         job.success(self._on_prepared)
+
+    def _keep(self, subject: Subject, prepared: Prepared) -> None:
+        """The same records in a reloaded session: content and scroll position stay, links and usage are new."""
+        self._context.runner.supersede(self._token)
+        self._prepared = replace(prepared, subject=subject)
+        self._filled -= {_LINKS, _USAGE}
+        self._fill(self.tabs.currentIndex())
 
     def _on_prepared(self, prepared: Prepared) -> None:
         if prepared.subject is not self._subject:
@@ -232,6 +244,19 @@ class DetailPane(QWidget):
         page = self.tabs.currentWidget()
         if page is not None:
             page.setFocus()
+
+
+def _same_content(one: Subject, other: Subject) -> bool:
+    """Whether two subjects show the same bytes, though their conversations may be different objects."""
+    if one.conversation is not other.conversation:
+        first, second = one.conversation.transcript, other.conversation.transcript
+        if first.path is None or first.path != second.path:
+            return False
+        if len(first) < one.records[-1] + 1 or len(second) < one.records[-1] + 1:
+            return False
+        if any(first.offset[r] != second.offset[r] or first.length[r] != second.length[r] for r in one.records):
+            return False
+    return (one.records, one.block, one.title) == (other.records, other.block, other.title)
 
 
 def subject_of(selection: Selection) -> Subject | None:
