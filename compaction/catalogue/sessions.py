@@ -8,8 +8,11 @@ from sqlalchemy import ColumnElement, Connection
 
 from compaction.catalogue.database import Catalogue
 from compaction.catalogue.entries import BUCKETS, DAY_MS, SessionEntry, SessionFilter, Totals, UsagePoint
-from compaction.catalogue.store import in_parts, read_series
+from compaction.catalogue.store import read_series
 from compaction.catalogue.tables import RESPONSE, TRANSCRIPT
+
+_IN_AT_MOST = 20_000
+"""Values of an IN (…): SQLite takes 32,766 in a statement, PostgreSQL 65,535."""
 
 
 def list_sessions(
@@ -162,27 +165,28 @@ def usage(catalogue: Catalogue, by: Sequence[str], wanted: SessionFilter | None 
 
 def totals_of(catalogue: Catalogue, ids: Sequence[int]) -> Totals:
     """What some sessions together used, subagents included, every response counted once."""
-    found = Totals()
+    found: dict[int, Any] = {}
     with catalogue.reading() as connection:
-        t = TRANSCRIPT.c
-        if len(ids) <= 500:
+        if len(ids) <= _IN_AT_MOST:
             return _totals(connection.execute(sa.select(*_sums(_distinct_responses(_family(ids))))).one())
-        # Too many for one IN: collect the rows that count here.
-        best: dict[int, Any] = {}
-        for part in in_parts(ids):
-            query = sa.select(RESPONSE).join(TRANSCRIPT, t.id == RESPONSE.c.transcript_id).where(_family(part))
+        # More than one statement takes: the copies of a response are told apart here.
+        for start in range(0, len(ids), _IN_AT_MOST):
+            family = _family(ids[start : start + _IN_AT_MOST])
+            query = sa.select(RESPONSE).join(TRANSCRIPT, TRANSCRIPT.c.id == RESPONSE.c.transcript_id).where(family)
             for row in connection.execute(query).mappings():
-                other = best.get(row["message_key"])
+                other = found.get(row["message_key"])
                 if other is None or row["output_tokens"] > other["output_tokens"]:
-                    best[row["message_key"]] = row
-    for row in best.values():
+                    found[row["message_key"]] = row
+    whole = Totals()
+    for row in found.values():
         numbers = [1, *(row[b] for b in BUCKETS), row["cost_usd"], row["cost_usd"] is None, row["uncertain"]]
-        found += _totals(numbers)
-    return found
+        whole += _totals(numbers)
+    return whole
 
 
 def _family(ids: Sequence[int]) -> ColumnElement[bool]:
-    return TRANSCRIPT.c.id.in_(ids) | TRANSCRIPT.c.parent_id.in_(ids)
+    """The files of some sessions: their own and their subagents'."""
+    return sa.func.coalesce(TRANSCRIPT.c.parent_id, TRANSCRIPT.c.id).in_(ids)
 
 
 def _meant(wanted: SessionFilter) -> ColumnElement[bool]:

@@ -80,6 +80,7 @@ class Action:
 
 MODULES: list[str] = [
     "inspector.actions.file",
+    "inspector.actions.library",
     "inspector.actions.edit",
     "inspector.actions.view",
     "inspector.actions.go",

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from inspector.actions.registry import Action, Menu, document_open
+from inspector.settings import FOLLOW_END, FOLLOW_LIVE, NOTIFY
+
+if TYPE_CHECKING:
+    from inspector.context import AppContext
+    from inspector.settings import Setting
+    from inspector.views.main_window import MainWindow
+
+
+def _window(context: AppContext) -> MainWindow:
+    return cast("MainWindow", context.workspace)
+
+
+def _flip(context: AppContext, setting: Setting[bool]) -> bool:
+    value = not context.settings.get(setting)
+    context.settings.set(setting, value)
+    return value
+
+
+def _show_library(context: AppContext) -> None:
+    from inspector.views.library_window import show_library
+
+    show_library(context)
+
+
+def _search_library(context: AppContext) -> None:
+    from inspector.views.library_window import show_library
+
+    show_library(context).show_search()
+
+
+def _follow(context: AppContext) -> None:
+    _flip(context, FOLLOW_LIVE)
+    live = _window(context).live
+    if live is not None:
+        live.apply_settings()
+
+
+def _follow_end(context: AppContext) -> None:
+    live = _window(context).live
+    if _flip(context, FOLLOW_END) and live is not None:
+        live.show_end()
+
+
+ACTIONS = [
+    Action(
+        "library.show",
+        "&Library…",
+        _show_library,
+        icon="library",
+        shortcut="Ctrl+Shift+B",
+        menu=Menu.FILE,
+        group="open",
+        tip="All sessions of the client's folders, with tokens, cost, context and findings.",
+        toolbar=True,
+    ),
+    Action(
+        "library.search",
+        "&Search All Sessions…",
+        _search_library,
+        icon="find",
+        shortcut="Ctrl+Shift+F",
+        menu=Menu.FILE,
+        group="open",
+        tip="Look for words in the prompts, answers, tool calls and results of all sessions.",
+    ),
+    Action(
+        "live.follow",
+        "Follow &Growing Sessions",
+        _follow,
+        icon="live",
+        checked_when=lambda context: context.settings.get(FOLLOW_LIVE),
+        menu=Menu.VIEW,
+        group="live",
+        tip="Take in what is written to open sessions.",
+    ),
+    Action(
+        "live.end",
+        "Keep the &End in View",
+        _follow_end,
+        icon="down",
+        shortcut="Ctrl+Shift+End",
+        enabled_when=document_open,
+        checked_when=lambda context: context.settings.get(FOLLOW_END),
+        menu=Menu.VIEW,
+        group="live",
+        tip="Scroll to the newest row when the session grows.",
+    ),
+    Action(
+        "live.notify",
+        "&Notify About Sessions",
+        lambda context: _flip(context, NOTIFY),
+        icon="info",
+        checked_when=lambda context: context.settings.get(NOTIFY),
+        menu=Menu.VIEW,
+        group="live",
+        tip="Tell when a context passes its level, a compaction happens or an error is found.",
+    ),
+]
