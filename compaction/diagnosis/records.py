@@ -35,10 +35,12 @@ RECORD_RULES: tuple[RecordRule, ...] = (
     RecordRule(("chain_enters_sidechain",), "Parent in a sidechain", chain.enters_sidechain),
     RecordRule(("root_inside_conversation",), "Reply or result without a parent", chain.root_inside),
     RecordRule(("sibling_results_off_chain",), "Parallel results beside the chain", chain.sibling_results),
+    RecordRule(("chain_through_progress",), "Chain through progress records", chain.through_progress),
     RecordRule(("leaf_not_found",), "Marked end not in the file", chain.missing_leaf),
     RecordRule(("compaction_thrash", "refill_source"), "Compaction thrash", compactions.thrash),
     RecordRule(("auto_compact_below_window",), "Early automatic compaction", compactions.early_compaction),
     RecordRule(("recompaction_chain",), "Summary of summaries", compactions.recompaction),
+    RecordRule(("preserved_messages_not_sent",), "Preserved messages not sent", compactions.unsent_preserved),
     RecordRule(("preserved_messages_missing",), "Preserved messages missing", compactions.missing_preserved),
 )
 """Every rule on the records of a session file."""

@@ -205,6 +205,19 @@ def test_preserved_messages_that_are_not_in_the_file() -> None:
     assert found["preserved_messages_missing"].details["missing"] == ["gone"]
 
 
+def test_preserved_messages_are_not_sent_by_older_clients() -> None:
+    kept = {"anchorUuid": "s1", "uuids": ["a2"], "allUuids": ["a2"]}
+    lines = talk().compaction("b1", "s1", preservedMessages=kept).user("u3", "On.")
+    assert codes(lines, "2.1.332") == {}
+    assert codes(lines, "2.0.76")["preserved_messages_not_sent"] == "warning"
+
+
+def test_progress_in_the_chain_is_normal_for_newer_clients_and_the_end_for_older_ones() -> None:
+    lines = talk().add("progress", "p1", "a2", data={"type": "hook_progress"}).user("u3", "And?").say("a3", "m3")
+    assert codes(lines, "2.1.29") == {}
+    assert codes(lines, "2.0.76") == {"chain_through_progress": "error"}
+
+
 def test_the_marked_end_that_is_not_in_the_file() -> None:
     assert codes(talk().data() + b'{"type":"last-prompt","lastPrompt":"x","leafUuid":"gone"}\n') == {
         "leaf_not_found": "info"

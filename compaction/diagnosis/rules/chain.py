@@ -252,6 +252,38 @@ def _answered(case: Case, results: Iterable[int]) -> Iterator[str]:
                 yield str(t.block(block).get("tool_use_id", ""))
 
 
+def through_progress(case: Case) -> Iterator[Finding]:
+    """The chain runs through progress records: links for newer clients, the end of the walk for those before 2.1.10."""
+    if case.profile.bridges_progress:
+        return
+    conversation, t = case.conversation, case.transcript
+    found = [
+        record
+        for record in case.chain
+        if t.kind[record] != RecordKind.PROGRESS
+        and record > case.window_start
+        and conversation.parent[record] >= 0
+        and t.kind[conversation.parent[record]] == RecordKind.PROGRESS
+    ]
+    if found:
+        yield Finding(
+            code="chain_through_progress",
+            rule="",
+            severity="error",
+            message=f"{len(found)} records of the conversation hang on progress records, which this client does not "
+            "follow: everything before the last of them is lost.",
+            lines=tuple(case.line(r) for r in found),
+            records=tuple(found),
+            path="parentUuid",
+            why="The file was written by 2.1.12 to 2.1.81, which put progress records into the chain.",
+            clients={
+                "1.0.128": "everything before is lost silently",
+                "2.0.76": "everything before is lost silently",
+                "2.1.332": "follows the progress record's own parent",
+            },
+        )
+
+
 def missing_leaf(case: Case) -> Iterator[Finding]:
     """The file's own mark of where the conversation stands (`last-prompt.leafUuid`) names no record of it."""
     t = case.transcript

@@ -229,6 +229,27 @@ def recompaction(case: Case) -> Iterator[Finding]:
         )
 
 
+def unsent_preserved(case: Case) -> Iterator[Finding]:
+    """A client from before preserved messages does not put them behind the summary: it sends the summary only."""
+    boundary, named = case.preserved
+    if named and not case.profile.relinks_preserved:
+        yield Finding(
+            code="preserved_messages_not_sent",
+            rule="",
+            severity="warning",
+            message=f"This client does not send the {len(named)} messages that the last compaction preserved.",
+            lines=(case.line(boundary),),
+            records=(boundary,),
+            path="compactMetadata.preservedMessages.uuids",
+            why="The file was compacted by a newer client; the messages keep their old place before the boundary.",
+            clients={
+                "1.0.128": "the preserved messages are lost",
+                "2.0.76": "the preserved messages are lost",
+                "2.1.332": "summary, then the preserved messages, then what follows",
+            },
+        )
+
+
 def missing_preserved(case: Case) -> Iterator[Finding]:
     """The last compaction names messages to keep that the file does not hold: they are not sent."""
     t = case.transcript

@@ -11,7 +11,7 @@ from compaction.diagnosis.case import Case
 from compaction.diagnosis.model import Finding
 from compaction.diagnosis.repair.editor import Editor
 from compaction.diagnosis.repair.fixes.kit import Fix, is_session
-from compaction.transcript import BlockType, Flag
+from compaction.transcript import BlockType, Flag, RecordKind
 
 
 def bridge(editor: Editor, finding: Finding, rank: int) -> None:
@@ -26,6 +26,18 @@ def bridge(editor: Editor, finding: Finding, rank: int) -> None:
 def make_root(editor: Editor, finding: Finding) -> None:
     """The record begins the conversation."""
     editor.set_parent(finding.records[0], None)
+
+
+def skip_progress(editor: Editor, finding: Finding) -> None:
+    """Each record hangs on the nearest ancestor that is no progress record; those stay where they are."""
+    t, parent = editor.t, editor.conversation.parent
+    for record in finding.records:
+        above = int(parent[record])
+        while above >= 0 and t.kind[above] == RecordKind.PROGRESS:
+            above = int(parent[above])
+        if above >= 0:
+            editor.needs_untouched([record])
+            editor.set_parent(record, t.uuid(above))
 
 
 def rechain(editor: Editor, finding: Finding) -> None:
@@ -125,6 +137,14 @@ FIXES: dict[str, tuple[Fix, ...]] = {
     **dict.fromkeys(
         ("dangling_parent", "self_parent", "parent_cycle", "chain_enters_sidechain", "root_inside_conversation"),
         _BRIDGES,
+    ),
+    "chain_through_progress": (
+        Fix(
+            "skip_progress",
+            "Hang the records on what the progress records hang on",
+            "nothing else changes",
+            skip_progress,
+        ),
     ),
     "sibling_results_off_chain": (
         Fix("rechain", "Put the results into the chain", "older clients follow parents only", rechain),
