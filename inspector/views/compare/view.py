@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QLabel,
     QMenu,
+    QPushButton,
     QScrollArea,
     QSplitter,
     QTableView,
@@ -27,6 +28,7 @@ from compaction.accounting.categories import Category
 from compaction.errors import CompactoscopeError
 from compaction.strategies.registry import STRATEGIES
 from inspector.context import AppContext
+from inspector.documents.derived import apply_column, can_apply
 from inspector.documents.document import Document, Selection
 from inspector.documents.workbench import RANKS, Column, Point, Workbench, workbench_of
 from inspector.models.comparison import BAR_ROW, FIGURES, TEXT_ROWS, ComparisonModel
@@ -61,6 +63,7 @@ class CompareView(QWidget):
         self.legend, self.state = QLabel(), plain_label()
         self.chosen_title = plain_label()
         self.menu_button, self.add_button = QToolButton(), QToolButton()
+        self.apply_button = QPushButton("Apply to a copy")
         self._build()
         self._connect()
         self._fill_points()
@@ -122,6 +125,10 @@ class CompareView(QWidget):
         scroll.setWidget(self.form)
         layout.addWidget(scroll, 1)
         layout.addWidget(self.money)
+        self.apply_button.setIcon(self._context.theme.icon("apply"))
+        self.apply_button.setToolTip("Carries the plan out on a copy in a tab of its own. Nothing is written.")
+        self.apply_button.setEnabled(False)
+        layout.addWidget(self.apply_button)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(table)
         split.addWidget(side)
@@ -159,6 +166,7 @@ class CompareView(QWidget):
         w.chosen_changed.connect(self._on_chosen)
         w.failed.connect(lambda error: self.state.setText(f"✖ {error}"))
         self.form.changed.connect(self._on_setting)
+        self.apply_button.clicked.connect(self.apply_chosen)
         self.point.activated.connect(self._on_point)
         self.rank.activated.connect(lambda _index: self._on_rank())
         selection = self.table.selectionModel()
@@ -246,8 +254,8 @@ class CompareView(QWidget):
 
     def _on_updated(self, column: Column) -> None:
         self.table.viewport().update()
-        if column is self.current_column():
-            self.money.set_cost(column.plan.cost if column.plan is not None else None)
+        if column is self.workbench.chosen:
+            self._show_plan(column)
         waiting = sum(c.stale for c in self.workbench.columns)
         given = self.workbench.given
         text = f"Computing {waiting} of {len(self.workbench.columns)} columns …" if waiting else ""
@@ -266,7 +274,18 @@ class CompareView(QWidget):
         column = self.workbench.chosen
         self.chosen_title.setText(column.strategy.title if column is not None else "The session as it is")
         self.form.show_column(column)
-        self.money.set_cost(column.plan.cost if column is not None and column.plan is not None else None)
+        self._show_plan(column)
+
+    def _show_plan(self, column: Column | None) -> None:
+        plan = column.plan if column is not None else None
+        self.money.set_cost(plan.cost if plan is not None else None)
+        self.apply_button.setEnabled(can_apply(column))
+
+    def apply_chosen(self) -> None:
+        """Carry the chosen column's plan out on a copy."""
+        column = self.workbench.chosen
+        if column is not None and can_apply(column):
+            apply_column(self._context, self._document, self.workbench, column)
 
     def _on_setting(self, values: dict[str, object]) -> None:
         column = self.workbench.chosen

@@ -1,0 +1,131 @@
+"""Sessions made from others: a compaction applied in a tab of its own, undone and redone, the original untouched."""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QUndoCommand
+
+from compaction.conversation import Session
+from compaction.progress import Progress
+from compaction.strategies.apply import applied
+from inspector.documents.document import Document
+from inspector.documents.workbench import Column, Point, Workbench
+from inspector.work.jobs import Job, Op
+
+if TYPE_CHECKING:
+    from compaction.strategies.plan import Plan
+    from inspector.context import AppContext
+
+
+class PlanApplied(QUndoCommand):
+    """A plan applied to a derived session in memory; undo shows the session before it again."""
+
+    def __init__(self, document: Document, after: Session, step: str) -> None:
+        super().__init__(step)
+        if document.session is None:
+            raise ValueError("a plan is applied to a loaded session")
+        self._document = document
+        self._before: Session = document.session
+        self._after = after
+        self._lineage_before = document.lineage
+        self._lineage_after = (*document.lineage, step)
+
+    def redo(self) -> None:
+        """Show the session after the plan."""
+        self._document.lineage = self._lineage_after
+        self._document.set_session(self._after)
+
+    def undo(self) -> None:
+        """Show the session before the plan."""
+        self._document.lineage = self._lineage_before
+        self._document.set_session(self._before)
+
+
+def step_text(column: Column, plan: Plan, point: Point) -> str:
+    """One line of lineage: what was applied, where, with what effect."""
+    where = {"end": "at the end", "round": f"before API round {point.number}"}.get(point.kind, "before a compaction")
+    return f"{column.title} {where}: {plan.tokens_before:,} → {plan.tokens_after:,} tokens"
+
+
+def can_apply(column: Column | None) -> bool:
+    """Whether a column's plan is there, current, changes records, and breaks no API rule."""
+    plan = column.plan if column is not None and not column.stale else None
+    if plan is None or not plan.applies or not plan.edits:
+        return False
+    return not any(violation.severity == "error" for violation in plan.violations)
+
+
+def apply_column(context: AppContext, document: Document, workbench: Workbench, column: Column) -> Job[Session]:
+    """Carry a column's plan out on a copy.
+
+    On a session with a file the result opens as a derived session in a tab of its own; on a derived session it is
+    one more step of the same tab. Nothing is written.
+
+    Raises:
+        ValueError: the column has no plan that applies.
+    """
+    plan, given = column.plan, workbench.given
+    if plan is None or given is None or not can_apply(column):
+        raise ValueError("the column has nothing to apply")
+    transcript = given.conversation.transcript
+    step = step_text(column, plan, workbench.point)
+
+    def work(_progress: Progress) -> Session:
+        return Session(applied(transcript, plan.edits))
+
+    def show(session: Session) -> None:
+        target = document if document.parent_document is not None else _derived(document, column)
+        if target is not document and context.workspace is not None:
+            context.workspace.add_document(target)
+        target.undo_stack.push(PlanApplied(target, session, step))
+
+    return context.runner.start(Op(f"Applying {column.strategy.title}", work)).success(show)
+
+
+def _derived(parent: Document, column: Column) -> Document:
+    """A new document in memory that begins as its parent is, so that undo leads back to it."""
+    if parent.session is None:
+        raise ValueError("the parent is not loaded")
+    document = Document(None, f"{Path(parent.title).stem} · {column.strategy.title}")
+    document.parent_document = parent
+    document.lineage = (parent.title,)
+    document.set_session(parent.session)
+    return document
+
+
+def folder_of(document: Document) -> Path:
+    """The folder of a document's file, or of the file it was derived from."""
+    found: Document | None = document
+    while found is not None:
+        if found.path is not None:
+            return found.path.parent
+        found = found.parent_document
+    return Path.cwd()
+
+
+def suggested_name(document: Document, suffix: str, *, new_id: bool) -> str:
+    """A file name for an export: a session id of its own, or the title made safe."""
+    if new_id:
+        return f"{uuid.uuid4()}{suffix}"
+    stem = document.path.stem if document.path is not None else document.title
+    return re.sub(r"[^\w.-]+", "-", stem).strip("-") + (".copy" if document.path is not None else "") + suffix
+
+
+def client_folder(document: Document) -> Path | None:
+    """Where the client keeps the sessions of this one's working folder (transcript-format.md §1); None when the
+    records name no working folder."""
+    conversation = document.conversation
+    if conversation is None:
+        return None
+    transcript = conversation.transcript
+    for record in range(len(transcript) - 1, max(-1, len(transcript) - 200), -1):
+        cwd = transcript.payload(record).get("cwd")
+        if isinstance(cwd, str) and cwd:
+            base = os.environ.get("CLAUDE_CONFIG_DIR") or str(Path.home() / ".claude")
+            return Path(base) / "projects" / re.sub(r"[^A-Za-z0-9]", "-", cwd)
+    return None
