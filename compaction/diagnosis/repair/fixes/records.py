@@ -43,8 +43,8 @@ def skip_progress(editor: Editor, finding: Finding) -> None:
 def rechain(editor: Editor, finding: Finding) -> None:
     """The response's blocks, then its results, then what stood between them, then what follows: only links change.
 
-    What lies on the chain keeps its order and comes last of its kind, so that the end of the conversation stays the
-    end.
+    Blocks keep the order they were written in. Results on the chain come last, so that the end of the conversation
+    stays the end.
     """
     t, conversation, case = editor.t, editor.conversation, editor.case
     blocks, results = _response_of(editor, finding)
@@ -53,7 +53,7 @@ def rechain(editor: Editor, finding: Finding) -> None:
     if not inside:
         return
     segment = case.chain[inside[0] : inside[-1] + 1]
-    new = [*_chained_last(case, blocks), *_chained_last(case, results), *(r for r in segment if r not in group)]
+    new = [*_as_written(case, blocks), *_chained_last(case, results), *(r for r in segment if r not in group)]
     following = case.chain[inside[-1] + 1 : inside[-1] + 2]
     editor.needs_untouched([*new, *following])
     for previous, record in pairwise(new):
@@ -63,6 +63,15 @@ def rechain(editor: Editor, finding: Finding) -> None:
     first_parent = int(conversation.parent[segment[0]])
     if new[0] != segment[0] and first_parent >= 0:
         editor.set_parent(new[0], t.uuid(first_parent))
+
+
+def _as_written(case: Case, records: list[int]) -> list[int]:
+    """Records on the chain in its order, each of the others ahead of the first that stands later in the file."""
+    found = sorted((r for r in records if r in case.chain_position), key=lambda r: case.chain_position[r])
+    for record in (r for r in records if r not in case.chain_position):
+        place = next((n for n, other in enumerate(found) if other > record), len(found))
+        found.insert(place, record)
+    return found
 
 
 def _chained_last(case: Case, records: list[int]) -> list[int]:
