@@ -63,7 +63,7 @@ def _as_sent(context: AppContext) -> None:
 ACTIONS = [
     Action(
         "go.next_finding",
-        "Next &finding",
+        "Next f&inding",
         _next,
         icon="step-next",
         shortcut="F4",
@@ -74,7 +74,7 @@ ACTIONS = [
     ),
     Action(
         "go.previous_finding",
-        "Previous fi&nding",
+        "Previous findin&g",
         _previous,
         icon="step-previous",
         shortcut="Shift+F4",
@@ -85,7 +85,7 @@ ACTIONS = [
     ),
     Action(
         "go.request",
-        "Request of this &round",
+        "Request "Request of this &round"as sent",
         _as_sent,
         icon="request",
         shortcut="Ctrl+Shift+A",
@@ -96,7 +96,7 @@ ACTIONS = [
     ),
     Action(
         "session.repair",
-        "Re&pair…",
+        "R&epair…",
         _repair,
         icon="repair",
         menu=Menu.SESSION,
