@@ -127,7 +127,7 @@ def stand_in(view: ContextView, parts: Sequence[Part], settings: CollapseSetting
     }
     tools = Counter(str(part.value.get("name")) for part in parts if part.type == "tool_use")
     failed = sum(1 for pair in pairs if pair.failed)
-    outcome = next((part.text for part in reversed(parts) if part.role == "assistant" and part.text.strip()), "")
+    outcome = next((part.text for part in reversed(parts) if part.text.strip() and view.is_answer(part)), "")
     lines = [COLLAPSED, "Prompt: " + _cut("\n".join(prompts), settings.prompt_characters)]
     if actions:
         files = (f"{path} ({', '.join(f'{a} {n}×' for a, n in sorted(c.items()))})" for path, c in actions.items())

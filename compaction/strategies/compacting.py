@@ -19,7 +19,7 @@ from compaction.strategies.rewrite import Rewrite
 from compaction.strategies.summariser import Summary
 from compaction.strategies.thinking import THINKING_TYPES, thinking_note
 from compaction.transcript.edits import Edit, InsertRecord
-from compaction.transcript.kinds import Flag, RecordKind
+from compaction.transcript.kinds import RecordKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,7 @@ def summarised_and_kept(given: StrategyInput, kind: SummaryKind, border: int) ->
 
 def has_answers(given: StrategyInput, parts: Sequence[Part]) -> bool:
     """Whether some part is a model's own answer: otherwise there is nothing to summarise."""
-    t = given.conversation.transcript
-    return any(
-        p.role == "assistant" and p.origin is not None and not int(t.flags[p.origin.record]) & Flag.SYNTHETIC
-        for p in parts
-    )
+    return any(given.view.is_answer(part) for part in parts)
 
 
 def compacted(given: StrategyInput, strategy: str, title: str, settings: Any, reason: str, what: Replacement) -> Plan:

@@ -332,6 +332,12 @@ class ContextView:
             return False
         return part.category in (Category.USER_TEXT, Category.IMAGES) and not is_client_text(part.text)
 
+    def is_answer(self, part: Part) -> bool:
+        """Whether a part is a model's own: no text that the client puts into the assistant's mouth."""
+        if part.role != "assistant" or part.origin is None:
+            return False
+        return not int(self.conversation.transcript.flags[part.origin.record]) & Flag.SYNTHETIC
+
     def categories(self) -> dict[Category, int]:
         """The context by category, in tokens; adds up to `tokens`."""
         return sum_by_category(self.system_tokens if self.parts else self.tokens, self.parts)

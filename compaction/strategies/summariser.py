@@ -121,7 +121,7 @@ class _Extract:
             if p.type == "text" and p.origin is not None and int(t.flags[p.origin.record]) & Flag.COMPACT_SUMMARY
         ]
         self.prompts = [p.text for p in task.parts if view.is_prompt(p) and p.type == "text" and p.text.strip()]
-        self.answers = [(p.place, p.text) for p in task.parts if p.role == "assistant" and p.text.strip()]
+        self.answers = [(p.place, p.text) for p in task.parts if p.text.strip() and view.is_answer(p)]
         self.calls = [p for p in task.parts if p.type == "tool_use"]
 
     def cut(self, text: str, limit: int | None = None) -> str:
