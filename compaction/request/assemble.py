@@ -12,7 +12,7 @@ from compaction.errors import UsageError
 from compaction.request.chain import chain_rows
 from compaction.request.entries import SYNTHETIC_MODEL, Entry, entry_of, text
 from compaction.request.leaf import choose_leaf
-from compaction.request.merging import Draft, Merger, finished_assistant, without_blank_text
+from compaction.request.merging import Draft, Merger, finished_assistant, mended_response, without_blank_text
 from compaction.request.microcompact import (
     cleared_block,
     clearings_on_resume,
@@ -324,6 +324,8 @@ class Projection:
         self.resumes = resumes
         healed_from = self.profile.heals_surrogates_from
         self.heals = healed_from is not None and version_key(assembler.client) >= version_key(healed_from)
+        measured = version_key(assembler.client) >= version_key(self.profile.version)
+        self.mends = self.profile.mends if measured else None
         self.dropped: list[Dropped] = []
         self.unaccounted: list[Json] = []
 
@@ -338,6 +340,7 @@ class Projection:
             cleared,
             sends_api_errors=self.resumes and self.profile.api_errors == "sent_on_resume",
             system_turns=bool(self.recorded.blobs) and self.recorded.sends_system_turns(self.model),
+            mends=self.mends,
         )
         drafts = merger.fold(entries)
         self.dropped += merger.dropped
@@ -346,6 +349,8 @@ class Projection:
             if self.profile.drops_blank_text:
                 without_blank_text(draft, self.dropped)
             if draft.role == "assistant":
+                if self.mends is not None:
+                    mended_response(draft, self.mends, self.dropped)
                 finished_assistant(draft, self.profile, self.model, self.dropped)
         drafts = [draft for draft in drafts if draft.parts]
         if self.profile.repairs_pairing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -59,6 +60,7 @@ class Merger:
     cleared: dict[str, Callable[[Json], Json]]
     sends_api_errors: bool
     system_turns: bool = False
+    mends: Json | None = None
     messages: list[Draft] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     unknown: list[Entry] = field(default_factory=list)
@@ -126,6 +128,8 @@ class Merger:
         call = block.get("tool_use_id")
         if isinstance(call, str) and call in self.cleared:
             block = self.cleared[call](block)
+        if self.mends is not None:
+            block = mended_result(block)
         content = block.get("content")
         if not isinstance(content, list) or not any(_is_reference(item) for item in content):
             return block, False
@@ -143,6 +147,8 @@ class Merger:
             return
         self._flush_system()
         parts = [Part(self._call(part.block), part.origin) for part in entry.parts]
+        if not parts and "empty_assistant" in self.profile.orphan_texts:
+            parts = [Part({**text_block(self.profile.orphan_texts["empty_assistant"]), "citations": []}, None)]
         target = self._open_response(entry.response)
         if target is not None:
             target.parts += parts
@@ -159,10 +165,10 @@ class Merger:
         name = text(block.get("name"))
         if name in self.profile.tool_names:
             block = {**block, "name": self.profile.tool_names[name]}
-        extra = self.profile.tool_inputs.get(text(block.get("name")))
+        rule = self.profile.tool_inputs.get(text(block.get("name")))
         given = block.get("input")
-        if extra and isinstance(given, dict) and any(key in given for key in extra):
-            block = {**block, "input": {key: value for key, value in given.items() if key not in extra}}
+        if rule is not None and isinstance(given, dict) and rule["when"] in given:
+            block = {**block, "input": {key: value for key, value in given.items() if key not in rule["drop"]}}
         return block
 
     def _open_response(self, response: str) -> Draft | None:
@@ -252,6 +258,44 @@ def attachments_lifted(entries: list[Entry]) -> list[Entry]:
     out += waiting
     out.reverse()
     return out
+
+
+def mended_result(block: Json) -> Json:
+    """An error result with text only (rule R10), and an object as content turned into its JSON text."""
+    content = block.get("content")
+    if isinstance(content, dict):
+        return {**block, "content": json.dumps(content, ensure_ascii=False, separators=(",", ":"))}
+    if not block.get("is_error") or not isinstance(content, list):
+        return block
+    texts = [item for item in content if isinstance(item, dict) and item.get("type") == "text"]
+    if len(texts) == len(content):
+        return block
+    words = "\n\n".join(text(item.get("text")) for item in texts)
+    return {**block, "content": [text_block(words)] if texts else []}
+
+
+def mended_response(draft: Draft, mends: Json, dropped: list[Dropped]) -> None:
+    """Blocks that this client does not send back are left out of a response, citations reduced to those it sends."""
+    kept = [part for part in draft.parts if not _is_left_out(part.block, mends)]
+    _note(draft.parts, kept, "a block of a server tool or fallback: this client does not send it back", dropped)
+    seen = [p for p in kept if p.block.get("type") not in THINKING_TYPES and not is_blank_text(p.block)]
+    if len(kept) < len(draft.parts) and not seen:
+        kept.append(Part({**text_block(mends["emptied"]), "citations": []}, None))
+    draft.parts = [Part(_cited(part.block, mends["citations"]), part.origin) for part in kept]
+
+
+def _is_left_out(block: Json, mends: Json) -> bool:
+    if block.get("type") == "server_tool_use":
+        return block.get("name") in mends["server_tools"]
+    return block.get("type") in mends["blocks"]
+
+
+def _cited(block: Json, kinds: list[str]) -> Json:
+    citations = block.get("citations")
+    if block.get("type") != "text" or not isinstance(citations, list):
+        return block
+    kept = [c for c in citations if isinstance(c, dict) and c.get("type") in kinds]
+    return block if len(kept) == len(citations) else {**block, "citations": kept}
 
 
 def without_blank_text(draft: Draft, dropped: list[Dropped]) -> None:

@@ -59,7 +59,7 @@ class ResumeProfile:
     tool_use_keys: list[str] | None
     tool_use_last: bool
     tool_names: dict[str, str]
-    tool_inputs: dict[str, list[str]]
+    tool_inputs: dict[str, Json]
     tool_references: str
     tool_reference_text: str
     foreign_thinking: str
@@ -73,6 +73,7 @@ class ResumeProfile:
     task_notice: str
     tool_loaded: str
     orphan_texts: dict[str, str]
+    mends: Json | None
     resume_model: str
 
 

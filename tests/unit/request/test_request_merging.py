@@ -283,3 +283,52 @@ def test_a_messages_api_file_is_its_own_request() -> None:
     assert shape(found) == ["user: 'go'", "assistant: call a", "user: 'first', result a"]
     assert (found.model, found.system, found.params) == ("claude-opus-5-5", [text("be brief")], {"max_tokens": 5})
     assert found.tools == body["tools"]
+
+
+def test_inputs_that_a_tool_no_longer_takes_are_dropped_when_their_successor_is_there() -> None:
+    story = Story()
+    story.user("u1", "go")
+    story.assistant("a1", "m1", call("a", "SendMessage", type="message", recipient="r", to="r", message="m"))
+    story.result("r1", "a")
+    story.assistant("a2", "m2", call("b", "SendMessage", type="message", recipient="r", content="c"))
+    story.result("r2", "b")
+    story.assistant("a3", "m3", call("c", "ExitPlanMode", plan="P"))
+    story.result("r3", "c")
+    story.assistant("a4", "m4", text("done"))
+    new = [b["input"] for m in story.request(NEW).messages for b in m.content if b["type"] == "tool_use"]
+    assert new[:2] == [{"to": "r", "message": "m"}, {"type": "message", "recipient": "r", "content": "c"}]
+    middle = [b["input"] for m in story.request(MIDDLE).messages for b in m.content if b["type"] == "tool_use"]
+    assert (new[2], middle[2]) == ({"plan": "P"}, {})
+
+
+def mixed() -> Story:
+    story = Story()
+    story.user("u1", "go")
+    story.assistant("a1", "m1", {"type": "server_tool_use", "id": "s", "name": "advisor", "input": {}})
+    story.assistant("a2", "m1", {"type": "advisor_tool_result", "tool_use_id": "s", "content": {}})
+    story.assistant("a3", "m1", call("a"))
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
+    block = {"type": "tool_result", "tool_use_id": "a", "is_error": True, "content": [text("x"), picture, text("y")]}
+    story.user("r1", [block])
+    story.assistant("a4", "m2", text("done"))
+    return story
+
+
+def test_what_exactly_the_measured_version_mends_is_mended_for_it_alone() -> None:
+    """Error results hold text only (R10); blocks of the advisor are not sent back."""
+    measured = mixed().request("2.1.332")
+    assert shape(measured)[1:3] == ["assistant: call a", "user: result a"]
+    assert measured.messages[2].content[0]["content"] == [text("x\n\ny")]
+    assert len(measured.dropped) == 2
+    earlier = mixed().request("2.1.240")
+    assert [b["type"] for b in earlier.messages[1].content] == ["server_tool_use", "advisor_tool_result", "tool_use"]
+    assert [b["type"] for b in earlier.messages[2].content[0]["content"]] == ["text", "image", "text"]
+
+
+def test_a_response_that_loses_all_its_blocks_says_so() -> None:
+    story = Story()
+    story.user("u1", "go")
+    story.assistant("a1", "m1", {"type": "fallback", "from": "x", "to": "y"})
+    story.user("u2", "more")
+    story.assistant("a2", "m2", text("done"))
+    assert shape(story.request("2.1.332"))[1] == "assistant: '[Advisor response]'"
