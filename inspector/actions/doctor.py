@@ -85,7 +85,7 @@ ACTIONS = [
     ),
     Action(
         "go.request",
-        "Request "Request of this &round"as sent",
+        "Request &as sent",
         _as_sent,
         icon="request",
         shortcut="Ctrl+Shift+A",
