@@ -50,7 +50,7 @@ _WIDTHS = {
     "Tokens": 14,
     "Findings": 18,
 }
-"""Column widths in average characters; 12 for the others."""
+"""Column widths in average characters; 15 for the others."""
 
 
 class LibrarySessions(QWidget):
@@ -111,7 +111,7 @@ class LibrarySessions(QWidget):
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         character = table.fontMetrics().averageCharWidth()
         for number, column in enumerate(COLUMNS):
-            table.setColumnWidth(number, character * _WIDTHS.get(column.title, 12))
+            table.setColumnWidth(number, character * _WIDTHS.get(column.title, 15))
             table.setColumnHidden(number, not column.shown)
         header.restoreState(self._context.settings.blob(_HEADER))
         table.setSortingEnabled(True)
