@@ -137,7 +137,7 @@ ACTIONS = [
     ),
     Action(
         "view.expand_all",
-        "&Expand all",
+        "E&xpand all",
         lambda context: tree(context).expand_all(),
         icon="expand",
         shortcut="Ctrl+Shift+E",
@@ -152,7 +152,7 @@ ACTIONS = [
         "C&ollapse to API rounds",
         lambda context: tree(context).collapse_to_rounds(),
         icon="collapse",
-        shortcut="Ctrl+Shift+R",
+        shortcut="Ctrl+Shift+G",
         menu=Menu.VIEW,
         group="expand",
         enabled_when=document_open,

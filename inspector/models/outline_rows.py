@@ -314,7 +314,7 @@ class Rows:
     def _message_rows(self, source: int, heads: Ints, depth: int, *, in_place: bool) -> tuple[Ints, Depths]:
         """Message rows with the blocks of the open ones; `in_place`: a sidechain without a known call is one row."""
         structure = self.structures[source]
-        nodes = structure.heads[heads] + node_of(Kind.MESSAGE, 0, source)
+        nodes = structure.heads[heads].astype(np.int64) + node_of(Kind.MESSAGE, 0, source)
         opens = self._head_open[source][heads] & (structure.head_blocks[heads] > 0)
         loose = {structure.threads[t][0]: t for t in self._threads(-1, source)} if in_place else {}
         for position in np.flatnonzero(np.isin(heads, list(loose))) if loose else ():

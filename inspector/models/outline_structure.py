@@ -19,6 +19,8 @@ from compaction.conversation import DANGLING, Conversation
 from compaction.transcript import BlockFlag, BlockType, Flag, RecordKind
 
 Ints = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
+"""Columns with one entry a record, head or block: half of what int64 takes in a session of a million records."""
 Mask = npt.NDArray[np.bool_]
 
 BOOKKEEPING_KINDS = (
@@ -84,32 +86,32 @@ class OutlineStructure:
     def _build_groups(self) -> None:
         c = self.conversation
         if not self.count:
-            self.record_group = np.zeros(0, np.int64)
+            self.record_group = np.zeros(0, np.int32)
             self.group_round, self.group_epoch = np.zeros(0, np.int64), np.zeros(0, np.int64)
             return
         starts = np.ones(self.count, bool)
         starts[1:] = (c.round_of[1:] != c.round_of[:-1]) | (c.epoch_of[1:] != c.epoch_of[:-1])
-        self.record_group = np.cumsum(starts) - 1
+        self.record_group = np.cumsum(starts, dtype=np.int32) - 1
         first = np.flatnonzero(starts)
         self.group_round = c.round_of[first].astype(np.int64)
         self.group_epoch = c.epoch_of[first].astype(np.int64)
 
     def _build_heads(self) -> None:
         c = self.conversation
-        key = np.arange(self.count, dtype=np.int64) + (1 << 40)
-        response = c.response_of.astype(np.int64)
-        is_response = response >= 0
-        groups = len(self.group_round) or 1
-        key[is_response] = response[is_response] * groups + self.record_group[is_response]
-        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-        order = np.argsort(first, kind="stable")
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
-        self.heads: Ints = first[order].astype(np.int64)
-        self.head_of: Ints = rank[inverse.reshape(-1)]
-        self._member_order = np.argsort(self.head_of, kind="stable")
-        self._member_start = np.searchsorted(self.head_of[self._member_order], np.arange(len(self.heads) + 1))
-        self.head_thread = np.maximum(c.thread[self.heads], 0).astype(np.int64) if self.count else self.heads
+        # Every record begins a row, but of a response's records in one round only the first does.
+        first = np.arange(self.count, dtype=np.int32)
+        answers = np.flatnonzero(c.response_of >= 0)
+        if len(answers):
+            key = c.response_of[answers].astype(np.int64) * len(self.group_round) + self.record_group[answers]
+            _, place, inverse = np.unique(key, return_index=True, return_inverse=True)
+            first[answers] = answers[place][inverse.reshape(-1)]
+        begins = first == np.arange(self.count, dtype=np.int32)
+        self.heads: Numbers = np.flatnonzero(begins).astype(np.int32)
+        self.head_of: Numbers = (np.cumsum(begins, dtype=np.int32) - 1)[first]
+        self._member_order = np.argsort(self.head_of, kind="stable").astype(np.int32)
+        counts = np.bincount(self.head_of, minlength=len(self.heads))
+        self._member_start = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+        self.head_thread: Numbers = np.maximum(c.thread[self.heads], 0)
         head_group = self.record_group[self.heads]
         numbers = np.arange(len(self.group_round))
         self.group_first = np.searchsorted(head_group, numbers)
@@ -120,20 +122,20 @@ class OutlineStructure:
 
     def _build_tokens(self) -> None:
         t = self.conversation.transcript
-        self.block_tokens: Ints = -(-t.block_chars.astype(np.int64) // CHARACTERS_PER_TOKEN_ROUGH)
+        self.block_tokens: Numbers = -(-t.block_chars // CHARACTERS_PER_TOKEN_ROUGH)
         media = (t.block_type == BlockType.IMAGE) | (t.block_type == BlockType.DOCUMENT)
         inside = (t.block_flags & BlockFlag.HAS_IMAGE) != 0
         self.block_tokens[media | inside] += ROUGH_TOKENS_OF_MEDIA
-        per_record = np.bincount(t.block_record, weights=self.block_tokens, minlength=self.count).astype(np.int64)
-        self.record_tokens: Ints = per_record
-        per_head = np.bincount(self.head_of, weights=per_record, minlength=len(self.heads)).astype(np.int64)
-        self.head_tokens: Ints = per_head
+        per_record = np.bincount(t.block_record, weights=self.block_tokens, minlength=self.count).astype(np.int32)
+        self.record_tokens: Numbers = per_record
+        per_head = np.bincount(self.head_of, weights=per_record, minlength=len(self.heads)).astype(np.int32)
+        self.head_tokens: Numbers = per_head
         self._tokens_before = np.concatenate(([0], np.cumsum(np.where(self.head_thread == 0, per_head, 0))))
 
     def _build_pairs(self) -> None:
         c = self.conversation
         t = c.transcript
-        self.pair_number: Ints = np.zeros(len(t.block_type), np.int64)
+        self.pair_number: Numbers = np.zeros(len(t.block_type), np.int32)
         uses = np.flatnonzero(
             ((t.block_type == BlockType.TOOL_USE) | (t.block_type == BlockType.SERVER_TOOL_USE)) & (c.pair >= 0)
         )
@@ -143,7 +145,7 @@ class OutlineStructure:
         )
         self.pair_number[results] = self.pair_number[c.pair[results]]
 
-    def members(self, head: int) -> Ints:
+    def members(self, head: int) -> Numbers:
         """The records of the message row at position `head` of `heads`, by file position."""
         return self._member_order[self._member_start[head] : self._member_start[head + 1]]
 
@@ -153,10 +155,10 @@ class OutlineStructure:
         return [block for record in self.members(head) for block in t.blocks_of(int(record))]
 
     @cached_property
-    def head_blocks(self) -> Ints:
+    def head_blocks(self) -> Numbers:
         """Per head, how many blocks its records have."""
         per_record = np.diff(self.conversation.transcript.first_block.astype(np.int64), append=len(self.block_tokens))
-        return np.bincount(self.head_of, weights=per_record, minlength=len(self.heads)).astype(np.int64)
+        return np.bincount(self.head_of, weights=per_record, minlength=len(self.heads)).astype(np.int32)
 
     def blocks_of_heads(self, heads: Ints) -> tuple[Ints, Ints]:
         """(block, position of its head) for every block of the given head positions, in display order."""
@@ -164,8 +166,9 @@ class OutlineStructure:
         wanted[heads] = True
         owner = self.head_of[self.conversation.transcript.block_record]
         blocks = np.flatnonzero(wanted[owner])
-        order = np.argsort(owner[blocks], kind="stable")
-        return blocks[order], owner[blocks][order]
+        owners = owner[blocks].astype(np.int64)
+        order = np.argsort(owners, kind="stable")
+        return blocks[order], owners[order]
 
     def tokens_between(self, first_head: int, end_head: int) -> int:
         """Estimated tokens of the main thread's message rows in a range of heads."""
@@ -231,9 +234,9 @@ class OutlineStructure:
         return mask
 
     @cached_property
-    def _problems_before(self) -> Ints:
+    def _problems_before(self) -> Numbers:
         per_head = np.bincount(self.head_of, weights=self.problems, minlength=len(self.heads)) > 0
-        return np.concatenate(([0], np.cumsum(per_head)))
+        return np.concatenate(([0], np.cumsum(per_head))).astype(np.int32)
 
     def problems_between(self, first_head: int, end_head: int) -> int:
         """Message rows with a problem in a range of heads."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QStackedWidget, QToolButton, QWidget
 
 from inspector.context import AppContext
@@ -63,6 +63,10 @@ class ViewDock(QDockWidget):
         self._document: Document | None = None
         self._widgets: dict[Document, QWidget] = {}
         self.setObjectName(f"dock.{spec.id}")
+        # Each dock makes its view in an event of its own: the tree is painted first, and no two views at once.
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.timeout.connect(self._ensure)
         self.setAccessibleName(spec.title)
         self._stack = QStackedWidget()
         self._empty = QLabel("Open a session to see this here.")
@@ -77,11 +81,11 @@ class ViewDock(QDockWidget):
     def set_document(self, document: Document | None) -> None:
         """Show the view of this document; it is made now only if the dock can be seen."""
         if self._document is not None:
-            self._document.reloaded.disconnect(self._ensure)
+            self._document.reloaded.disconnect(self._soon.start)
             self._document.diagnosis.changed.disconnect(self._retitle)
         self._document = document
         if document is not None:
-            document.reloaded.connect(self._ensure)
+            document.reloaded.connect(self._soon.start)
             document.diagnosis.changed.connect(self._retitle)
         self._retitle()
         self._ensure()

@@ -142,7 +142,7 @@ class OutlineView(QWidget):
             if file.agent_id in opened:
                 self.model.rows.open.add(node_of(Kind.SUBAGENT, number))
                 self._on_subagent_wanted(number)
-        row = self._row_of_place(place) if place is not None else 0
+        row = self._row_of_place(place) if place is not None else self._first_row()
         if row >= 0:
             self.table.select_row(row, center=place is None)
         # Last, since selecting scrolls: a person who looks elsewhere stays there while the session grows.
@@ -171,6 +171,15 @@ class OutlineView(QWidget):
         if found != structure.findings:
             structure.set_findings(found)
             self.model.forget_texts()
+
+    def _first_row(self) -> int:
+        """Where a session opens: its first prompt, a small thing to show beside; else the first row."""
+        model = self.model
+        if model is not None:
+            for row in range(min(40, model.rowCount())):
+                if kind_of(model.node(row)) is Kind.MESSAGE:
+                    return row
+        return 0
 
     def _open_agents(self) -> set[str]:
         if self.model is None:

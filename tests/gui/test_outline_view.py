@@ -48,6 +48,8 @@ def press(tree: OutlineView, *keys: Qt.Key) -> None:
 
 def test_arrows_open_close_and_climb_as_in_a_tree(tree: OutlineView) -> None:
     model = model_of(tree)
+    assert kind_of(model.node(row_of(tree))) is Kind.MESSAGE
+    press(tree, Key.Key_Home)
     assert row_of(tree) == 0
     press(tree, Key.Key_Left)
     assert not model.is_expanded(0)
@@ -80,6 +82,7 @@ def test_home_end_and_pages_go_over_all_rows(tree: OutlineView) -> None:
 
 def test_star_opens_everything_below_and_space_toggles(tree: OutlineView) -> None:
     model = model_of(tree)
+    press(tree, Key.Key_Home)
     before = model.rowCount()
     press(tree, Key.Key_Asterisk)
     assert model.rowCount() > before
