@@ -78,6 +78,14 @@ VIEWS: list[ViewSpec] = [
         tip="Every strategy side by side: tokens, cost, cache, losses, warnings; settings are previewed live.",
     ),
     ViewSpec(
+        "before_after",
+        "Before and after",
+        "diff",
+        "center",
+        "inspector.views.before_after.view:BeforeAfterView",
+        tip="What the strategy chosen in Compare changes, block by block; or this session against another open one.",
+    ),
+    ViewSpec(
         "summaries",
         "Summaries",
         "summary",

@@ -1,0 +1,1 @@
+"""Before and after a strategy, or two open sessions, side by side."""
