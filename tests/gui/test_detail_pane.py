@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtCore import QUrl
 from pytestqt.qtbot import QtBot
 
 from compaction.conversation import Conversation, Session, build_conversation, open_session
@@ -246,6 +247,19 @@ def test_nothing_selected_clears_every_section(qtbot: QtBot, context: AppContext
     pane.show_now()
     assert "Select a record" in pane.rendered.rich.toPlainText()
     assert pane.raw.view.text == ""
+
+
+def test_an_orphan_says_why_and_where_its_other_half_is(qtbot: QtBot, context: AppContext) -> None:
+    pane, document = pane_of(qtbot, context, conversation_of(RECORDS))
+    show(pane, document, 4)
+    document.diagnosis.ensure(context.runner)
+    qtbot.waitUntil(lambda: document.diagnosis.report is not None and not document.diagnosis.running)
+    text = pane.rendered.rich.toPlainText()
+    assert "The result of t9 does not follow its call." in text
+    assert "call of t9: ✖ no record of this file holds its call" in text
+    place = pane.rendered.rich.document().find("line 5")
+    pane.rendered.rich.anchorClicked.emit(QUrl(place.charFormat().anchorHref()))
+    assert document.selection.block >= 0
 
 
 def test_a_session_that_grows_keeps_what_is_shown(qtbot: QtBot, context: AppContext, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 
-from PySide6.QtCore import QEvent, QPoint, QPointF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleEvent,
@@ -62,7 +62,7 @@ class LongTextView(QAbstractScrollArea):
         self._drag_timer.timeout.connect(self._drag_scroll)
         self.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.verticalScrollBar().valueChanged.connect(self._measure)
         self.viewport().setCursor(Qt.CursorShape.IBeamCursor)
         self.viewport().setBackgroundRole(QPalette.ColorRole.Base)
         self.setAccessibleName("Text")
@@ -78,6 +78,7 @@ class LongTextView(QAbstractScrollArea):
         self._index = LineIndex(text, self._columns())
         self._update_bars()
         self.verticalScrollBar().setValue(0)
+        self._measure()
         self.viewport().update()
         self._announce()
 
@@ -191,12 +192,31 @@ class LongTextView(QAbstractScrollArea):
         bar.setPageStep(self._page())
         bar.setRange(0, max(self._index.row_count - self._page(), 0))
 
+    def _measure(self) -> None:
+        """Let the view scroll sideways when a row on screen is wider than it: tabs, wide characters."""
+        first = self.verticalScrollBar().value()
+        widest = 0.0
+        for row in range(first, min(first + self._page() + 1, self._index.row_count)):
+            start, end = self._index.span(row)
+            if not (self._text[start:end].isascii() and "\t" not in self._text[start:end]):
+                layout = self._layout(start, end)
+                widest = max(widest, layout.lineAt(0).naturalTextWidth())
+        bar = self.horizontalScrollBar()
+        bar.setPageStep(self.viewport().width())
+        bar.setSingleStep(int(self._metrics().horizontalAdvance("0") * 4))
+        bar.setRange(0, max(int(widest + self._margin() * 1.2) - self.viewport().width(), 0))
+
+    def _left(self) -> float:
+        """Where the text begins, in points of the viewport."""
+        return self._margin() - self.horizontalScrollBar().value()
+
     def _rewrap(self) -> None:
         """Wrap at the new width and keep the first visible character at the top."""
         top, _ = self._index.span(min(self.verticalScrollBar().value(), self._index.row_count - 1))
         self._index.wrap(self._columns())
         self._update_bars()
         self.verticalScrollBar().setValue(self._index.row_of(top))
+        self._measure()
         self.viewport().update()
 
     def _layout(self, start: int, end: int) -> QTextLayout:
@@ -216,7 +236,7 @@ class LongTextView(QAbstractScrollArea):
         row = max(0, min(row, self._index.row_count - 1))
         start, end = self._index.span(row)
         layout = self._layout(start, end)  # a QTextLine does not keep its layout alive
-        units = layout.lineAt(0).xToCursor(point.x() - self._margin())
+        units = layout.lineAt(0).xToCursor(point.x() - self._left())
         return start + _characters(self._text[start:end], units)
 
     # Painting -------------------------------------------------------------------------------------------------
@@ -224,7 +244,7 @@ class LongTextView(QAbstractScrollArea):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the rows on screen; the cost does not depend on the length of the text."""
         painter = QPainter(self.viewport())
-        height, margin = self._row_height(), self._margin()
+        height, margin, left = self._row_height(), self._margin(), self._left()
         palette = self.palette()
         text_colour = palette.color(QPalette.ColorRole.Text)
         muted = colours_for(palette).muted
@@ -235,20 +255,22 @@ class LongTextView(QAbstractScrollArea):
         for position, row in enumerate(range(first, min(first + count, self._index.row_count))):
             start, end = self._index.span(row)
             top = position * height
-            if self._numbers:
-                self._paint_number(painter, row, top, margin, muted)
             layout = self._layout(start, end)
             formats = self._selection_formats(start, end, selected)
             painter.setPen(QPen(text_colour))
-            layout.draw(painter, QPointF(margin, top), formats)
+            layout.draw(painter, QPointF(left, top), formats)
             if self.hasFocus() and self._index.row_of(self._caret) == row:
-                layout.drawCursor(painter, QPointF(margin, top), _units(self._text[start : self._caret]), 1)
+                layout.drawCursor(painter, QPointF(left, top), _units(self._text[start : self._caret]), 1)
+            if self._numbers:
+                self._paint_number(painter, row, top, margin, muted)
 
     def _paint_number(self, painter: QPainter, row: int, top: float, margin: float, colour: QColor) -> None:
         line = self._index.starts_line(row)
         painter.setPen(QPen(colour))
         character = self._metrics().horizontalAdvance("0")
         text = str(line + 1) if line >= 0 else "↪"
+        # The numbers stay when the text is scrolled sideways.
+        painter.fillRect(QRectF(0, top, margin - character / 2, self._row_height()), self.palette().base())
         x = margin - character - self._metrics().horizontalAdvance(text)
         painter.drawText(QPointF(x, top + self._metrics().ascent()), text)
 

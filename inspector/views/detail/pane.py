@@ -12,12 +12,14 @@ from PySide6.QtWidgets import QSizePolicy, QTabWidget, QVBoxLayout, QWidget
 from compaction.progress import Progress
 from inspector.context import AppContext
 from inspector.documents.document import Document, Scope, Selection
+from inspector.models.finding_parts import block_of, halves_of
+from inspector.models.findings import TONES
 from inspector.views.detail.content import MANY_RECORDS, WORKER_BYTES, Prepared, Subject, prepare, raw_text
 from inspector.views.detail.find_bar import FindBar
 from inspector.views.detail.highlight import languages
 from inspector.views.detail.images import decode_pictures
 from inspector.views.detail.pages import JsonPage, LinksPage, RawPage, RenderedPage, UsagePage, plain_label
-from inspector.views.detail.parts import Note
+from inspector.views.detail.parts import Note, Part, Place, Places
 from inspector.views.detail.relations import Relation, relations_of
 from inspector.views.detail.usage_rows import usage_rows
 from inspector.work.jobs import Op
@@ -40,6 +42,7 @@ class DetailPane(QWidget):
         self._subject: Subject | None = None
         self._prepared: Prepared | None = None
         self._filled: set[int] = set()
+        self._notes: list[Part] = []
         self._headline = plain_label("Nothing selected")
         self._headline.setContentsMargins(9, 5, 9, 5)
         self._headline.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
@@ -91,6 +94,8 @@ class DetailPane(QWidget):
         self.json.whole.found.connect(self._on_found)
         self._document.selection_changed.connect(self._on_selection)
         self._document.reloaded.connect(self._on_reloaded)
+        self._document.diagnosis.changed.connect(self._on_diagnosis)
+        self.rendered.rich.place_chosen.connect(self._on_place)
         find = QAction("Find in section", self)
         find.setShortcut(QKeySequence.StandardKey.Find)
         find.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -176,9 +181,34 @@ class DetailPane(QWidget):
         self._filled.add(section)
         self._fillers[section](self._prepared.subject)
 
-    def _fill_rendered(self, _subject: Subject) -> None:
+    def _fill_rendered(self, subject: Subject) -> None:
         if self._prepared is not None:
-            self.rendered.set_parts(self._prepared.parts)
+            self._notes = self._finding_notes(subject)
+            self.rendered.set_parts([*self._notes, *self._prepared.parts])
+
+    def _finding_notes(self, subject: Subject) -> list[Part]:
+        """What the doctor says about a single record, with the places of the missing half."""
+        if len(subject.records) != 1 or subject.conversation is not self._document.conversation:
+            return []
+        notes: list[Part] = []
+        for finding in self._document.diagnosis.of_record(subject.records[0]):
+            if subject.block >= 0 and block_of(finding, subject.conversation, subject.records[0]) != subject.block:
+                continue
+            words = " ".join(word for word in (finding.message, finding.why) if word)
+            notes.append(Note(f"{finding.rule} {words}".strip(), TONES[finding.severity]))
+            notes.append(Places(tuple(halves_of(finding, subject.conversation))))
+        return notes
+
+    def _on_diagnosis(self) -> None:
+        """Say it in the rendered section when the doctor has something new about the record."""
+        if self._prepared is None or 0 not in self._filled:
+            return
+        if self._finding_notes(self._prepared.subject) != self._notes:
+            self._filled.discard(0)
+            self._fill(self.tabs.currentIndex())
+
+    def _on_place(self, place: Place) -> None:
+        self._document.select_record(place.record, self._document.conversation, place.block)
 
     def _fill_json(self, _subject: Subject) -> None:
         if self._prepared is not None:
