@@ -74,7 +74,9 @@ class Assembler:
         self._check(at)
         rebuilt = self._rebuilt(at)
         reference = self.recorded.of_round(at) if self.recorded.requests else ""
-        return self.recorded.proven(reference, rebuilt) if reference else rebuilt
+        found = self.recorded.proven(reference, rebuilt) if reference else rebuilt
+        found.unaccounted.extend(self._server_edits(at))
+        return found
 
     def rounds(self, first: int = 1, last: int | None = None) -> Iterator[tuple[int, WireRequest]]:
         """Every round's request in order, by the generation's rules (no hashes).
@@ -214,6 +216,24 @@ class Assembler:
             if drop.kind == "silent" and drop.round < at and int(self.conversation.epoch_of[drop.record]) == epoch
         ]
 
+    def _server_edits(self, at: int) -> list[Json]:
+        """What the server cut from the request before the model saw it (`applied_edits`, api.md 1.6)."""
+        t = self.conversation.transcript
+        edits: list[Json] = []
+        for record in self.conversation.response_records(self.conversation.round(at).response):
+            management = t.message(record).get("context_management")
+            applied = management.get("applied_edits") if isinstance(management, dict) else None
+            edits = [e for e in applied if isinstance(e, dict)] if isinstance(applied, list) else edits
+        return [
+            {
+                "kind": "server_edit",
+                "message": f"the server applied {text(edit.get('type'))} and cleared "
+                f"{edit.get('cleared_input_tokens', 'an unknown number of')} tokens; which items is not recorded",
+                "edit": edit,
+            }
+            for edit in edits
+        ]
+
     def _line(self, number: int, model: str) -> _Line:
         """The longest line of the conversation that the round lies on: up to its epoch's last round if that continues
         it, else up to the last round before the conversation was taken up elsewhere, else up to the round itself."""
@@ -326,12 +346,14 @@ class Projection:
         self.heals = healed_from is not None and version_key(assembler.client) >= version_key(healed_from)
         measured = version_key(assembler.client) >= version_key(self.profile.version)
         self.mends = self.profile.mends if measured else None
+        self.cleared_attachments: set[str] = set()
         self.dropped: list[Dropped] = []
         self.unaccounted: list[Json] = []
 
     def messages(self, entries: list[Entry]) -> list[WireMessage]:
         """The wire messages of the conversation's rows."""
         cleared = self._clearings(entries)
+        entries = [entry for entry in entries if not self._is_cleared(entry)]
         entries = loaded(entries, self.profile, self.resumes, self.dropped)
         if self.resumes:
             cleared.update(self._resume_clearings(entries))
@@ -370,14 +392,22 @@ class Projection:
 
     def _clearings(self, entries: list[Entry]) -> dict[str, Callable[[Json], Json]]:
         """Recorded microcompactions: applied to a running client's requests; a resumed client sends the results."""
-        ids = recorded_clearings(entries)
-        if not ids:
+        ids, attachments = recorded_clearings(entries)
+        if not ids and not attachments:
             return {}
         if self.resumes:
             words = f"{len(ids)} tool results are cleared in the client that ran; a resumed one sends them in full"
             self.unaccounted.append({"kind": "microcompaction", "message": words, "ids": sorted(ids)})
             return {}
+        self.cleared_attachments = attachments
         return {call: partial(cleared_block, rule=None) for call in ids}
+
+    def _is_cleared(self, entry: Entry) -> bool:
+        """An attachment that a microcompaction removed."""
+        if entry.role != "attachment" or entry.payload.get("uuid") not in self.cleared_attachments:
+            return False
+        self.dropped.append(entry.dropped("cleared by a microcompaction"))
+        return True
 
     def _resume_clearings(self, entries: list[Entry]) -> dict[str, Callable[[Json], Json]]:
         context = recorded_context(entries)

@@ -12,15 +12,21 @@ from compaction.transcript import CLEARED_MARKER
 _CONTEXT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 
 
-def recorded_clearings(entries: Iterable[Entry]) -> set[str]:
-    """tool_use ids whose results the `microcompact_boundary` records on the chain say were cleared."""
-    found: set[str] = set()
+def recorded_clearings(entries: Iterable[Entry]) -> tuple[set[str], set[str]]:
+    """What the `microcompact_boundary` records on the chain say was cleared: tool_use ids of results, and uuids of
+    attachments."""
+    calls: set[str] = set()
+    attachments: set[str] = set()
     for entry in entries:
         details = entry.payload.get("microcompactMetadata") if entry.role == "system" else None
-        ids = details.get("compactedToolIds") if isinstance(details, dict) else None
-        if isinstance(ids, list):
-            found.update(i for i in ids if isinstance(i, str))
-    return found
+        if isinstance(details, dict):
+            calls.update(_strings(details.get("compactedToolIds")))
+            attachments.update(_strings(details.get("clearedAttachmentUUIDs")))
+    return calls, attachments
+
+
+def _strings(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def recorded_context(entries: Iterable[Entry]) -> int:

@@ -56,6 +56,33 @@ def test_recorded_microcompactions_are_applied_to_later_rounds_and_named_on_resu
     assert [(u["kind"], u["ids"]) for u in following.unaccounted] == [("microcompaction", ["a"])]
 
 
+def test_attachments_that_a_microcompaction_removed_are_not_sent_later() -> None:
+    story = Story("2.1.14")
+    story.user("u1", "go")
+    story.attachment("t1", {"type": "total_tokens_reminder", "text": "five left"})
+    story.assistant("a1", "m1", text("one"))
+    details = {"trigger": "auto", "compactedToolIds": [], "clearedAttachmentUUIDs": ["t1"]}
+    story.system("x1", "microcompact_boundary", microcompactMetadata=details)
+    story.user("u2", "more")
+    story.assistant("a2", "m2", text("two"))
+    assert "five left" in str(shape(story.request(NEW, 1)))
+    later = story.request(NEW, 2)
+    assert "five left" not in str(shape(later))
+    assert [(d.record, d.reason) for d in later.dropped] == [(1, "cleared by a microcompaction")]
+
+
+def test_what_the_server_cut_before_the_model_saw_it_is_named() -> None:
+    story = two_rounds()
+    edit = {"type": "clear_tool_uses_20250919", "cleared_input_tokens": 5000, "cleared_tool_uses": 3}
+    place = next(i for i, row in enumerate(story.rows) if '"m2"' in row)
+    record = json.loads(story.rows[place])
+    record["message"]["context_management"] = {"applied_edits": [edit]}
+    story.rows[place] = json.dumps(record)
+    named = story.request(NEW, 2).unaccounted
+    assert [(u["kind"], u["edit"]) for u in named] == [("server_edit", edit)]
+    assert story.request(NEW, 1).unaccounted == []
+
+
 def test_a_silent_drop_is_named_as_unknown() -> None:
     story = Story("2.1.5")
     story.user("u1", "go")
