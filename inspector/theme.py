@@ -354,6 +354,7 @@ QDockWidget {{ color: {c.text}; }}
 QHeaderView {{ background: {c.raised}; }}
 QHeaderView::section {{ background: {c.raised}; color: {c.muted}; border: 0; border-bottom: 1px solid {c.border};
   border-right: 1px solid {c.border}; padding: 4px 7px; }}
+QHeaderView::section:vertical {{ padding: 1px 7px; }}
 QHeaderView::section:last {{ border-right: 0; }}
 QLineEdit, QComboBox, QSpinBox, QDoubleSpinBox {{ background: {c.base}; border: 1px solid {c.border};
   border-radius: 5px; padding: 4px 7px; selection-background-color: {c.fill};

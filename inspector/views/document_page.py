@@ -59,7 +59,12 @@ class DocumentPage(QStackedWidget):
     @property
     def current_view(self) -> str:
         """Id of the center view in front."""
-        return self._specs[self.views.currentIndex()].id
+        return self.current_spec.id
+
+    @property
+    def current_spec(self) -> ViewSpec:
+        """The center view in front."""
+        return self._specs[self.views.currentIndex()]
 
     def show_view(self, view_id: str) -> QWidget | None:
         """Bring a center view to the front; its widget, None while the session is not loaded."""

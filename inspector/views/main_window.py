@@ -130,9 +130,8 @@ class MainWindow(QMainWindow):
         """Show a document in a tab of its own and bring it to the front."""
         document.setParent(self)
         page = DocumentPage(self._context, document)
-        page.view_changed.connect(self._refresh_state)
+        page.view_changed.connect(self._on_view_changed)
         self._pages[document] = page
-        self._show_docks(True)
         index = self.tabs.addTab(page, document.title)
         self.tabs.setTabToolTip(index, document.main_path or document.title)
         self._add_close_button(index, document)
@@ -160,7 +159,6 @@ class MainWindow(QMainWindow):
         # Python frees it with its last reference, so that work which still ends does not meet a deleted object.
         document.setParent(None)
         if not self._pages:
-            self._show_docks(False)
             self._center.setCurrentWidget(self.start_page)
             self.start_page.refresh()
             self.start_page.setFocus()
@@ -222,12 +220,14 @@ class MainWindow(QMainWindow):
             self._size_docks_once = True
         self._session_layout = self.saveState(LAYOUT_VERSION)
         self._docks_shown = True
-        self._show_docks(bool(self._pages))
+        self._update_docks()
         if self.isVisible():
             self._size_docks()
 
-    def _show_docks(self, shown: bool) -> None:
-        """Docks show what a session holds: without one they are put away, and come back as they were."""
+    def _update_docks(self) -> None:
+        """Put the docks away without a session and beside a view that needs the room; they come back as they were."""
+        page = self.tabs.currentWidget()
+        shown = isinstance(page, DocumentPage) and not page.current_spec.wide
         if shown == self._docks_shown:
             return
         self._docks_shown = shown
@@ -426,8 +426,13 @@ class MainWindow(QMainWindow):
         dock = self.docks.get(view_id)
         return not dock.isHidden() if dock is not None else self.current_view() == view_id
 
+    def _on_view_changed(self, _view_id: str) -> None:
+        self._update_docks()
+        self._refresh_state()
+
     def _on_tab_changed(self, _index: int) -> None:
         document = self.current_document
+        self._update_docks()
         for dock in self.docks.values():
             dock.set_document(document)
         self.status_area.set_document(document)

@@ -33,6 +33,7 @@ class ViewSpec:
         shown: docks: open in the default layout.
         tip: one sentence of help.
         shortcut: key that shows and focuses the view.
+        wide: center views: the docks are put away while it is in front, because it needs the room.
         badge: docks: a short text beside the title (a count), asked again when the diagnosis changes.
     """
 
@@ -44,6 +45,7 @@ class ViewSpec:
     shown: bool = True
     tip: str = ""
     shortcut: str = ""
+    wide: bool = False
     badge: Callable[[Document], str] | None = None
 
     def create(self, context: AppContext, document: Document) -> QWidget:
@@ -75,6 +77,7 @@ VIEWS: list[ViewSpec] = [
         "compare",
         "center",
         "inspector.views.compare.view:CompareView",
+        wide=True,
         tip="Every strategy side by side: tokens, cost, cache, losses, warnings; settings are previewed live.",
     ),
     ViewSpec(
@@ -83,6 +86,7 @@ VIEWS: list[ViewSpec] = [
         "diff",
         "center",
         "inspector.views.before_after.view:BeforeAfterView",
+        wide=True,
         tip="What the strategy chosen in Compare changes, block by block; or this session against another open one.",
     ),
     ViewSpec(

@@ -283,3 +283,19 @@ def test_switching_colours_with_a_session_open_repaints_everything(
         else picture.pixelColor(600, 300).lightness() > 128
     )
     app_context.actions.run("view.theme_light")
+
+
+def test_docks_make_room_for_a_wide_view_and_come_back_as_they_were(
+    window: MainWindow, app_context: AppContext, sample_session: Path
+) -> None:
+    window.open_path(sample_session)
+    assert app_context.runner.wait_until_idle()
+    window.docks["findings"].hide()
+    before = {name: dock.isHidden() for name, dock in window.docks.items()}
+    assert not before["detail"]
+    window.show_view("compare")
+    assert all(dock.isHidden() for dock in window.docks.values())
+    window.show_view("tree")
+    assert {name: dock.isHidden() for name, dock in window.docks.items()} == before
+    assert app_context.actions.run("file.close")
+    assert all(dock.isHidden() for dock in window.docks.values())
