@@ -7,9 +7,9 @@ from PySide6.QtGui import QBrush, QColor, QFont
 
 from inspector.models.as_sent_rows import SIGNS, Change, Comparison, SentRow, lines_text, side_text
 from inspector.models.flat_tree import FlatRow, FlatTreeModel
-from inspector.views.detail.parts import Tone
-from inspector.views.detail.tones import Colours
-from inspector.views.detail.visible_text import visible
+from inspector.rendering.parts import Tone
+from inspector.rendering.tones import Colours
+from inspector.rendering.visible_text import visible
 
 
 class AsSentModel(FlatTreeModel):

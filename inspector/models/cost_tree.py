@@ -7,7 +7,7 @@ from PySide6.QtGui import QFont
 
 from inspector.models.cost_rows import CLIENT_TOTAL, CostLine
 from inspector.models.flat_tree import FlatRow, FlatTreeModel
-from inspector.views.detail.visible_text import visible
+from inspector.rendering.visible_text import visible
 
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 _OPEN_AT_FIRST = frozenset({"Total", "Buckets", "Models", "Reconciliation"})

@@ -10,8 +10,8 @@ from compaction.conversation import Conversation
 from compaction.diagnosis.model import Finding
 from compaction.transcript import BlockType, key_of
 from inspector.models.findings import TONES
-from inspector.views.detail.parts import Code, Fields, Heading, Note, Part, Place, Places, Prose
-from inspector.views.detail.relations import place_of
+from inspector.rendering.parts import Code, Fields, Heading, Note, Part, Place, Places, Prose
+from inspector.rendering.relations import place_of
 
 _CALLS = (BlockType.TOOL_USE, BlockType.SERVER_TOOL_USE)
 _RESULTS = (BlockType.TOOL_RESULT, BlockType.SERVER_TOOL_RESULT)

@@ -11,8 +11,8 @@ from PySide6.QtGui import QColor, QFont
 
 from inspector.models.as_sent_rows import lines_text
 from inspector.models.flat_tree import FlatRow, FlatTreeModel
-from inspector.views.detail.parts import SIGNS, Tone
-from inspector.views.detail.visible_text import visible
+from inspector.rendering.parts import SIGNS, Tone
+from inspector.rendering.visible_text import visible
 
 if TYPE_CHECKING:
     from compaction.diagnosis.model import Finding, Report

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QColor
 
 from inspector.models.flat_tree import FlatRow, FlatTreeModel
-from inspector.views.detail.visible_text import bytes_text, visible
+from inspector.rendering.visible_text import bytes_text, visible
 
 SHOWN_CHARACTERS = 200
 """Longest text of a cell; whole texts open in a view of their own (qt.md 3.1)."""

@@ -12,9 +12,9 @@ from PySide6.QtGui import QColor
 from inspector.models.as_sent_rows import lines_text
 from inspector.models.findings import TONES
 from inspector.models.flat_tree import FlatRow, FlatTreeModel
-from inspector.views.detail import diff
-from inspector.views.detail.parts import SIGNS, Code, Diff, Heading, Note, Part, Tone
-from inspector.views.detail.visible_text import bytes_text, visible
+from inspector.rendering import diff
+from inspector.rendering.parts import SIGNS, Code, Diff, Heading, Note, Part, Tone
+from inspector.rendering.visible_text import bytes_text, visible
 
 if TYPE_CHECKING:
     from compaction.diagnosis.model import Finding

@@ -25,13 +25,13 @@ from inspector.documents.document import Document, Scope, Selection
 from inspector.models.as_sent import AsSentModel
 from inspector.models.as_sent_rows import MEANINGS, SIGNS, Change, Comparison, SentRow, compare
 from inspector.models.flat_tree import FlatRow
+from inspector.rendering import diff
+from inspector.rendering.parts import Code, Diff, Heading, Note, Part, Tone
+from inspector.rendering.presenters import Surroundings, json_code, parts_of_block
+from inspector.rendering.tones import colours_for
 from inspector.views.client_chooser import ClientChooser
-from inspector.views.detail import diff
 from inspector.views.detail.pages import plain_label
-from inspector.views.detail.parts import Code, Diff, Heading, Note, Part, Tone
-from inspector.views.detail.presenters import Surroundings, json_code, parts_of_block
 from inspector.views.detail.rich_view import RichView
-from inspector.views.detail.tones import colours_for
 from inspector.views.flat_tree_view import FlatTreeView
 from inspector.work.jobs import Job, Op
 

@@ -24,11 +24,11 @@ from inspector.documents.document import Document
 from inspector.models.finding_parts import block_of, finding_parts
 from inspector.models.findings import SEVERITIES, TONES, FindingGroup, FindingsModel, Grouping
 from inspector.models.flat_tree import FlatRow
+from inspector.rendering.parts import SIGNS, Note, Place, Tone
+from inspector.rendering.tones import colours_for
 from inspector.views.client_chooser import ClientChooser
 from inspector.views.detail.pages import plain_label
-from inspector.views.detail.parts import SIGNS, Note, Place, Tone
 from inspector.views.detail.rich_view import RichView
-from inspector.views.detail.tones import colours_for
 from inspector.views.flat_tree_view import FlatTreeView
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QSplitt
 from compaction.resources import resource
 from inspector.context import AppContext
 from inspector.models.filter_language import FIELDS
+from inspector.rendering.safe_document import placeholder_image
 from inspector.views.detail.links import confirm_and_open
-from inspector.views.detail.safe_document import placeholder_image
 
 KEYS_PAGE = "keys"
 FILTERS_PAGE = "filters"

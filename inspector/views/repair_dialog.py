@@ -32,10 +32,10 @@ from inspector.documents.document import Document
 from inspector.documents.written import FileWritten, Write
 from inspector.models.flat_tree import FlatRow
 from inspector.models.repair import LEAVE, ChangesModel, ChoicesModel, change_parts, verdict
+from inspector.rendering.parts import SIGNS, Note, Tone
+from inspector.rendering.tones import colours_for
 from inspector.views.detail.pages import plain_label
-from inspector.views.detail.parts import SIGNS, Note, Tone
 from inspector.views.detail.rich_view import RichView
-from inspector.views.detail.tones import colours_for
 from inspector.views.flat_tree_view import FlatTreeView
 from inspector.work.errors import report_of
 from inspector.work.jobs import Op

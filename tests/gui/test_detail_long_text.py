@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from inspector.views.detail.line_index import LineIndex, line_starts
+from inspector.rendering.line_index import LineIndex, line_starts
 from inspector.views.detail.long_text import LongTextView
 
 

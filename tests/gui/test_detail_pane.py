@@ -15,12 +15,12 @@ from compaction.conversation import Conversation, Session, build_conversation, o
 from compaction.transcript import transcript_from_bytes
 from inspector.context import AppContext
 from inspector.documents.document import Document, Scope, Selection
+from inspector.rendering import content
+from inspector.rendering.relations import Relation
+from inspector.rendering.usage_rows import usage_rows
 from inspector.settings import Settings
 from inspector.theme import Theme
-from inspector.views.detail import content
 from inspector.views.detail.pane import DetailPane, subject_of
-from inspector.views.detail.relations import Relation
-from inspector.views.detail.usage_rows import usage_rows
 from tests.support import corpus_files, needs_shared
 
 USAGE = {

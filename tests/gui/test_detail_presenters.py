@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from inspector.views.detail import ansi, diff
-from inspector.views.detail.parts import (
+from inspector.rendering import ansi, diff
+from inspector.rendering.parts import (
     Checklist,
     Code,
     Diff,
@@ -20,8 +20,8 @@ from inspector.views.detail.parts import (
     Prose,
     Terminal,
 )
-from inspector.views.detail.presenters import Surroundings, parts_of_block, parts_of_record
-from inspector.views.detail.visible_text import HIDDEN_MARK, for_qt, hidden_controls, visible
+from inspector.rendering.presenters import Surroundings, parts_of_block, parts_of_record
+from inspector.rendering.visible_text import HIDDEN_MARK, for_qt, hidden_controls, visible
 
 
 def kinds(parts: list[Any]) -> list[type]:

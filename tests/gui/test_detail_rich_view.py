@@ -13,10 +13,11 @@ from PySide6.QtGui import QColor, QImage, QTextCursor
 from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
-from inspector.views.detail import images, links, rich_view, writer
-from inspector.views.detail.highlight import lexer_for
-from inspector.views.detail.parts import Code, Diff, Markdown, Part, Picture, Prose, Terminal, source_text
-from inspector.views.detail.presenters import parts_of_block, parts_of_record
+from inspector.rendering import images, writer
+from inspector.rendering.highlight import lexer_for
+from inspector.rendering.parts import Code, Diff, Markdown, Part, Picture, Prose, Terminal, source_text
+from inspector.rendering.presenters import parts_of_block, parts_of_record
+from inspector.views.detail import links, rich_view
 from inspector.views.detail.rich_view import RichView
 
 SECRET = QColor(12, 200, 99)
@@ -236,7 +237,7 @@ def test_the_language_follows_its_name_or_the_file_name(language: str, file_name
 
 def test_choosing_a_language_imports_no_plug_in() -> None:
     """Other packages register lexers whose import takes a quarter of a second on the GUI thread."""
-    code = "from inspector.views.detail.highlight import lexer_for as f; f('', 'a.py'); f('x', ''); import sys; "
+    code = "from inspector.rendering.highlight import lexer_for as f; f('', 'a.py'); f('x', ''); import sys; "
     code += "print([name for name in sys.modules if name.startswith(('mako', 'IPython'))])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -255,7 +256,7 @@ def test_long_code_is_not_highlighted(view: RichView) -> None:
 
 
 def test_terminal_colours_reach_the_document(view: RichView) -> None:
-    from inspector.views.detail import ansi
+    from inspector.rendering import ansi
 
     text = "\x1b[31mred\x1b[0m plain"
     view.set_parts([Terminal(text, tuple(ansi.parse(text)))])

@@ -20,9 +20,9 @@ from inspector.context import AppContext
 from inspector.documents.document import Document, Scope
 from inspector.models.finding_parts import finding_parts, halves_of
 from inspector.models.findings import FindingGroup, FindingsModel, grouped
+from inspector.rendering.parts import Code, Fields, Heading, Place, Places, Prose
 from inspector.settings import Settings
 from inspector.theme import Theme
-from inspector.views.detail.parts import Code, Fields, Heading, Place, Places, Prose
 from inspector.views.findings_view import FindingsView
 from tests.support import case_folders, needs_shared
 

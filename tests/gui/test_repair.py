@@ -22,9 +22,9 @@ from compaction.export.journal import Journal
 from inspector.context import AppContext
 from inspector.documents.document import Document
 from inspector.models.repair import LEAVE, ChoicesModel, change_parts, default_choice
+from inspector.rendering.parts import Code, Diff, Note
 from inspector.settings import Settings
 from inspector.theme import Theme
-from inspector.views.detail.parts import Code, Diff, Note
 from inspector.views.repair_dialog import RepairDialog, default_target, is_session_id
 from tests.gui.test_findings import orphan_session
 from tests.support import case_folders, needs_shared

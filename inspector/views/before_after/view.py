@@ -28,12 +28,12 @@ from inspector.documents.document import Document
 from inspector.documents.workbench import Column, Workbench, workbench_of
 from inspector.models.before_after import BeforeAfterModel, BlockRow, Comparison, Side, compare, text_of, tokens_of
 from inspector.models.flat_tree import FlatRow
+from inspector.rendering.ansi import strip
+from inspector.rendering.diff import rows_of_texts
+from inspector.rendering.parts import Diff, Heading, Note, Part, Prose, Tone
 from inspector.theme import mix
 from inspector.views.before_after.minimap import Minimap
-from inspector.views.detail.ansi import strip
-from inspector.views.detail.diff import rows_of_texts
 from inspector.views.detail.pages import plain_label
-from inspector.views.detail.parts import Diff, Heading, Note, Part, Prose, Tone
 from inspector.views.detail.rich_view import RichView
 from inspector.views.flat_tree_view import FlatTreeView
 from inspector.work.jobs import Op

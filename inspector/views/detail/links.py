@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from inspector.views.detail.visible_text import visible
+from inspector.rendering.visible_text import visible
 
 WEB_SCHEMES = ("http", "https")
 

@@ -29,9 +29,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QMenu, QWidget
 
-from inspector.views.detail.line_index import LineIndex
-from inspector.views.detail.tones import colours_for
-from inspector.views.detail.visible_text import for_qt, visible
+from inspector.rendering.line_index import LineIndex
+from inspector.rendering.tones import colours_for
+from inspector.rendering.visible_text import for_qt, visible
 
 _FIND_SLICE = 2_000_000
 _SPOKEN = 500

@@ -24,13 +24,13 @@ from PySide6.QtWidgets import (
 
 from inspector.models.flat_tree import FlatRow
 from inspector.models.json_tree import JsonNode, JsonTreeModel
+from inspector.rendering.parts import Part
+from inspector.rendering.relations import Relation
+from inspector.rendering.tones import colours_for
+from inspector.rendering.usage_rows import UsageRow
+from inspector.rendering.visible_text import bytes_text, for_qt, visible
 from inspector.views.detail.long_text import LongTextView
-from inspector.views.detail.parts import Part
-from inspector.views.detail.relations import Relation
 from inspector.views.detail.rich_view import RichView
-from inspector.views.detail.tones import colours_for
-from inspector.views.detail.usage_rows import UsageRow
-from inspector.views.detail.visible_text import bytes_text, for_qt, visible
 from inspector.views.flat_tree_view import FlatTreeView
 
 

@@ -14,14 +14,14 @@ from inspector.context import AppContext
 from inspector.documents.document import Document, Scope, Selection
 from inspector.models.finding_parts import block_of, halves_of
 from inspector.models.findings import TONES
-from inspector.views.detail.content import MANY_RECORDS, WORKER_BYTES, Prepared, Subject, prepare, raw_text
+from inspector.rendering.content import MANY_RECORDS, WORKER_BYTES, Prepared, Subject, prepare, raw_text
+from inspector.rendering.highlight import languages
+from inspector.rendering.images import decode_pictures
+from inspector.rendering.parts import Note, Part, Place, Places
+from inspector.rendering.relations import Relation, relations_of
+from inspector.rendering.usage_rows import usage_rows
 from inspector.views.detail.find_bar import FindBar
-from inspector.views.detail.highlight import languages
-from inspector.views.detail.images import decode_pictures
 from inspector.views.detail.pages import JsonPage, LinksPage, RawPage, RenderedPage, UsagePage, plain_label
-from inspector.views.detail.parts import Note, Part, Place, Places
-from inspector.views.detail.relations import Relation, relations_of
-from inspector.views.detail.usage_rows import usage_rows
 from inspector.work.jobs import Op
 
 COALESCE_MILLISECONDS = 25

@@ -8,11 +8,11 @@ from PySide6.QtCore import QEvent, QMimeData, QUrl, Signal
 from PySide6.QtGui import QTextCursor, QTextDocument, QTextOption
 from PySide6.QtWidgets import QTextBrowser, QWidget
 
+from inspector.rendering.parts import Part
+from inspector.rendering.safe_document import SafeDocument
+from inspector.rendering.tones import colours_for
+from inspector.rendering.writer import DocumentWriter
 from inspector.views.detail.links import confirm_and_open
-from inspector.views.detail.parts import Part
-from inspector.views.detail.safe_document import SafeDocument
-from inspector.views.detail.tones import colours_for
-from inspector.views.detail.writer import DocumentWriter
 
 
 class RichView(QTextBrowser):

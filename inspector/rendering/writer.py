@@ -22,10 +22,10 @@ from PySide6.QtGui import (
     QTextImageFormat,
 )
 
-from inspector.views.detail import ansi, diff
-from inspector.views.detail.highlight import CodeRange, Highlighter
-from inspector.views.detail.images import PICTURE_SHOWN, decode_image
-from inspector.views.detail.parts import (
+from inspector.rendering import ansi, diff
+from inspector.rendering.highlight import CodeRange, Highlighter
+from inspector.rendering.images import PICTURE_SHOWN, decode_image
+from inspector.rendering.parts import (
     SIGNS,
     Checklist,
     Code,
@@ -43,9 +43,9 @@ from inspector.views.detail.parts import (
     Tone,
     source_text,
 )
-from inspector.views.detail.safe_document import SafeDocument
-from inspector.views.detail.tones import Colours
-from inspector.views.detail.visible_text import HIDDEN_MARK, bytes_text, hidden_controls, visible
+from inspector.rendering.safe_document import SafeDocument
+from inspector.rendering.tones import Colours
+from inspector.rendering.visible_text import HIDDEN_MARK, bytes_text, hidden_controls, visible
 
 PART_LIMIT = 256 * 1024
 """Most characters of one part in the rich view; the rest is folded behind "show all" (qt.md 2d)."""

@@ -10,9 +10,9 @@ from typing import Any
 from compaction.conversation import Conversation
 from compaction.progress import Progress
 from compaction.transcript import BlockType, RecordKind
-from inspector.views.detail.parts import Code, Fields, Heading, Note, Part, Tone
-from inspector.views.detail.presenters import Surroundings, parts_of_block, parts_of_record
-from inspector.views.detail.visible_text import bytes_text
+from inspector.rendering.parts import Code, Fields, Heading, Note, Part, Tone
+from inspector.rendering.presenters import Surroundings, parts_of_block, parts_of_record
+from inspector.rendering.visible_text import bytes_text
 
 WORKER_BYTES = 64 * 1024
 """Selections of more bytes than this are decoded in a worker."""

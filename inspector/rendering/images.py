@@ -8,7 +8,7 @@ from functools import lru_cache
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QSize, Qt
 from PySide6.QtGui import QImage, QImageReader
 
-from inspector.views.detail.parts import Part, Picture
+from inspector.rendering.parts import Part, Picture
 
 PICTURE_SIDE = 16_384
 """Most points on a side of an image that is decoded."""

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inspector.views.detail import ansi, diff
-from inspector.views.detail.parts import (
+from inspector.rendering import ansi, diff
+from inspector.rendering.parts import (
     Checklist,
     Code,
     Diff,
@@ -28,7 +28,7 @@ from inspector.views.detail.parts import (
     Terminal,
     Tone,
 )
-from inspector.views.detail.visible_text import bytes_text
+from inspector.rendering.visible_text import bytes_text
 
 Json = Mapping[str, Any]
 

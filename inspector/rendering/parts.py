@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from inspector.views.detail.ansi import Span
-from inspector.views.detail.diff import DiffRow
+from inspector.rendering.ansi import Span
+from inspector.rendering.diff import DiffRow
 
 
 class Tone(Enum):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from PySide6.QtGui import QColor, QPalette
 
+from inspector.rendering.parts import Tone
 from inspector.theme import DARK, LIGHT
-from inspector.views.detail.parts import Tone
 
 
 @dataclass(frozen=True, slots=True)
