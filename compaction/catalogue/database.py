@@ -26,8 +26,10 @@ BUSY_SECONDS = 20.0
 """How long a writer waits for another one. Each transaction holds one slice of one file, so waits are short."""
 
 _BEGIN = "compactoscope_begin"
+_WRITE = "BEGIN IMMEDIATE"
 _MIGRATIONS = Path(__file__).resolve().parent / "migrations"
 _MIGRATION_LOCK = 0x636F6D70  # any constant of our own: the key of PostgreSQL's advisory lock around migrating
+_WRITER_LOCK = 0x6C696272
 _CACHE_KIB = 16 * 1024
 
 
@@ -77,12 +79,12 @@ class Catalogue:
     def writing(self) -> Iterator[Connection]:
         """A connection in a write transaction that is committed at the end, or rolled back when the body raises.
 
-        SQLite's lock is taken at the beginning, so a second writer waits there and never fails half-way.
+        The lock is taken at the beginning, so a second writer waits there and never fails half-way.
 
         Raises:
             CatalogueBusy, CatalogueFull, CatalogueDamaged, CatalogueUnreachable.
         """
-        with self._transaction("BEGIN IMMEDIATE") as connection:
+        with self._transaction(_WRITE) as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -94,6 +96,10 @@ class Catalogue:
         ):
             connection = connection.execution_options(**{_BEGIN: begin})
             with connection.begin():
+                if self.is_postgresql and begin == _WRITE:
+                    # Writers of one owner take turns, as SQLite's do; different people do not wait for each other.
+                    owner = sa.func.hashtext(self.owner)
+                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_WRITER_LOCK, owner)))
                 yield connection
 
     def rebuild(self, why: str) -> None:
@@ -160,7 +166,14 @@ def translated(place: Place) -> Iterator[None]:
     try:
         yield
     except exc.DBAPIError as error:
+        mistakes = _MISTAKES[:2] if place.kind == "postgresql" else _MISTAKES
+        if isinstance(error, mistakes):
+            raise  # of ours: it says nothing about the database that the person could act on
         raise _meaning(error, place) from error
+
+
+# PostgreSQL's missing rights are programming errors to the driver; SQLite knows no rights.
+_MISTAKES = (exc.IntegrityError, exc.DataError, exc.ProgrammingError, exc.NotSupportedError)
 
 
 def _meaning(error: exc.DBAPIError, place: Place) -> CompactoscopeError:

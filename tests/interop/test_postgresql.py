@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from compaction.catalogue.errors import CatalogueUnreachable
 from compaction.catalogue.indexer import refresh
 from compaction.catalogue.sessions import list_sessions, usage
 from compaction.catalogue.tables import Base
+from compaction.resources import resource
 from tests.support import ROOT
 from tests.support_postgres import running_server, server_programs
 from tests.unit.catalogue.library import build
@@ -134,3 +136,48 @@ def test_a_server_that_is_not_there_is_said_without_its_password(tmp_path: Path)
         open_catalogue(f"postgresql://someone:Sturmflut@/none?host={tmp_path}")
     assert "Sturmflut" not in str(caught.value)
     assert "database server" in str(caught.value)
+
+
+def test_the_documented_commands_set_it_up_and_take_it_down(server: str, tmp_path: Path) -> None:
+    """The SQL of resources/docs/library.md, run as it stands there."""
+    page = resource("docs", "library.md").read_text("utf-8")
+    blocks = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    set_up, take_out = (block.strip().split(";\n") for block in blocks)
+    engine = sa.create_engine(sa.make_url(server).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for statement in set_up:
+            connection.exec_driver_sql(statement)
+    engine.dispose()
+    url = server.replace("owner@", "compactoscope@").replace("/postgres?", "/library?")
+    build(tmp_path / "projects")
+    opened = open_catalogue(url, owner="ada@desk")
+    refresh(opened, [tmp_path / "projects"], findings=False, processes=1)
+    assert len(list_sessions(opened)) == 2
+    with opened.writing() as connection:
+        for statement in take_out:
+            connection.exec_driver_sql(statement)
+        assert connection.execute(sa.text("SELECT count(*) FROM passage")).scalar() == 0
+        assert connection.execute(sa.text("SELECT count(*) FROM response")).scalar() == 0
+    assert list_sessions(opened) == []
+    opened.close()
+
+
+def test_the_same_owner_on_two_programs_indexes_every_file_once(url: str, tmp_path: Path) -> None:
+    make_library(tmp_path, 6, rounds=8)
+
+    def work(_number: int) -> None:
+        opened = open_catalogue(url, owner="ada@desk")
+        refresh(opened, [tmp_path / "projects"], findings=False, processes=1)
+        opened.close()
+
+    with ThreadPoolExecutor(3) as programs:
+        list(programs.map(work, range(3)))
+    opened = open_catalogue(url, owner="ada@desk")
+    alone = open_catalogue(folder=tmp_path / "data")
+    refresh(alone, [tmp_path / "projects"], findings=False, processes=1)
+    shared, expected = content(opened), content(alone)
+    for row in shared["transcript"] + expected["transcript"]:
+        row.pop("owner")
+    assert shared == expected
+    opened.close()
+    alone.close()
