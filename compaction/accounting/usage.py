@@ -13,6 +13,7 @@ from compaction.accounting.usage_rows import (
     ROW,
     TOKEN_FIELDS,
     Vocabulary,
+    ids_are_shared,
     iteration_models,
     iteration_tokens,
     prompt_tokens,
@@ -20,7 +21,8 @@ from compaction.accounting.usage_rows import (
     rows_of_transcript,
 )
 from compaction.conversation import Session
-from compaction.transcript import Transcript
+from compaction.transcript import Transcript, open_transcript
+from compaction.transcript.usage_lines import UsageLines
 
 Ints = npt.NDArray[np.int64]
 
@@ -87,7 +89,7 @@ class Responses:
         self.finish: Ints = np.zeros(self.count, np.int64)
         np.maximum.at(self.finish, self.response_of[here], rows["time"][here])
         self.charges = _charges(self, ledger.transcripts)
-        self.files = ledger.file_usage()
+        self.files = _file_usage(self, ledger.files)
         self.client_totals: list[ClientTotals] = ledger.client_totals
 
     @cached_property
@@ -121,6 +123,9 @@ class Ledger:
 
     Transcripts are needed again only for the few responses with server-side iterations; those are read when the file
     is added, so a transcript may be let go afterwards.
+
+    Attributes:
+        files: name of each file added, and whether it is a subagent's own.
     """
 
     def __init__(self) -> None:
@@ -128,7 +133,7 @@ class Ledger:
         self.parts: list[npt.NDArray[Any]] = []
         self.client_totals: list[ClientTotals] = []
         self.transcripts: list[dict[int, list[tuple[str, tuple[int, ...]]]]] = []
-        self._files: list[tuple[str, bool]] = []
+        self.files: list[tuple[str, bool]] = []
 
     def add(self, transcript: Transcript, covered_agents: frozenset[str] = frozenset(), subagent: bool = False) -> int:
         """Read a transcript's usage and return the file's number.
@@ -137,13 +142,16 @@ class Ledger:
             covered_agents: subagents whose own files are added too (their agent_progress copies are left out).
             subagent: the transcript is a subagent's own file.
         """
-        file = len(self._files)
+        file = len(self.files)
         rows = rows_of_transcript(transcript, file, self.names)
+        if isinstance(transcript.format, UsageLines) and transcript.path is not None and ids_are_shared(rows):
+            # Only what lies between them tells whether they are one response; the narrow reader leaves that out.
+            return self.add(open_transcript(transcript.path), covered_agents, subagent)
         progress = rows_of_progress(transcript, file, self.names, covered_agents)
         self.parts.append(np.concatenate([rows, progress]) if len(progress) else rows)
         self.transcripts.append(_iterations(transcript, rows))
         self.client_totals += client_totals_of(transcript, file)
-        self._files.append((transcript.name, subagent))
+        self.files.append((transcript.name, subagent))
         return file
 
     def add_session(self, session: Session) -> int:
@@ -153,18 +161,6 @@ class Ledger:
         for file in session.subagents:
             self.add(file.open().transcript, agents, subagent=True)
         return main
-
-    def file_usage(self) -> list[FileUsage]:
-        """Raw and de-duplicated sums of each file on its own."""
-        found = []
-        for (name, subagent), rows in zip(self._files, self.parts, strict=True):
-            numbers = _number_responses(rows)
-            count = int(numbers.max()) + 1 if len(rows) else 0
-            order = np.lexsort((rows["output"], prompt_tokens(rows) > 0, numbers))
-            last = np.searchsorted(numbers[order], np.arange(count), "right") - 1
-            own = rows[order[last]]
-            found.append(FileUsage(name, len(rows), _sums(rows), _sums(own), count, subagent))
-        return found
 
     def settle(self) -> Responses:
         """Everything added so far, each response once."""
@@ -178,8 +174,30 @@ def usage_of_session(session: Session) -> Responses:
     return ledger.settle()
 
 
-def _sums(rows: npt.NDArray[Any]) -> tuple[int, ...]:
-    return tuple(int(rows[name].sum()) for name in TOKEN_FIELDS)
+def _file_usage(responses: Responses, files: list[tuple[str, bool]]) -> list[FileUsage]:
+    """Raw sums of each file, and sums of each response once within it."""
+    rows, numbers = responses.rows, responses.response_of
+    raw = _sums(rows, len(files))
+    records = np.bincount(rows["file"], minlength=len(files)) if len(rows) else np.zeros(len(files), np.int64)
+    order = np.lexsort((rows["output"], prompt_tokens(rows) > 0, numbers, rows["file"]))
+    last = np.ones(len(rows), bool)
+    file, response = rows["file"][order], numbers[order]
+    last[:-1] = (file[1:] != file[:-1]) | (response[1:] != response[:-1])
+    best = rows[order[last]]
+    own = _sums(best, len(files))
+    counts = np.bincount(best["file"], minlength=len(files)) if len(best) else np.zeros(len(files), np.int64)
+    return [
+        FileUsage(name, int(records[n]), raw[n], own[n], int(counts[n]), subagent)
+        for n, (name, subagent) in enumerate(files)
+    ]
+
+
+def _sums(rows: npt.NDArray[Any], files: int) -> list[tuple[int, ...]]:
+    """Tokens by bucket of each file."""
+    total = np.zeros((files, len(TOKEN_FIELDS)), np.int64)
+    for bucket, name in enumerate(TOKEN_FIELDS):
+        np.add.at(total[:, bucket], rows["file"], rows[name])
+    return [tuple(row) for row in total.tolist()]
 
 
 def _number_responses(rows: npt.NDArray[Any]) -> Ints:

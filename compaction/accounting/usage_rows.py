@@ -136,22 +136,33 @@ def mark_instances(rows: npt.NDArray[Any], transcript: Transcript) -> None:
     """
     prompt = prompt_tokens(rows)
     rows["instance"] = prompt
+    for members in _differing(rows, prompt):
+        if prompt[members].min() > 0 or len(np.unique(prompt[members])) > 2:
+            _tell_apart(rows, prompt, members, transcript)
+        else:
+            rows["instance"][members] = prompt[members].max()
+
+
+def ids_are_shared(rows: npt.NDArray[Any]) -> bool:
+    """Whether records with the same ids have prompts of different sizes: reading everything is needed to judge them."""
+    prompt = prompt_tokens(rows)
+    return any(len(np.unique(prompt[m][prompt[m] > 0])) > 1 for m in _differing(rows, prompt))
+
+
+def _differing(rows: npt.NDArray[Any], prompt: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+    """The groups of rows with the same ids whose prompts are not all equal, each in file order."""
     if not len(rows):
-        return
+        return []
     order = np.lexsort((rows["request"], rows["message"]))
     message, request = rows["message"][order], rows["request"][order]
     new = np.ones(len(rows), bool)
     new[1:] = (message[1:] != message[:-1]) | (request[1:] != request[:-1])
     starts = np.flatnonzero(new)
-    largest = np.maximum.reduceat(prompt[order], starts)
-    group = np.cumsum(new) - 1
-    odd = (prompt[order] != largest[group]) & (message != 0)
-    rows["instance"][order[odd]] = largest[group[odd]]
-    prompts = np.maximum.reduceat(np.where(prompt[order] == largest[group], 0, prompt[order]), starts)
+    differ = np.maximum.reduceat(prompt[order], starts) != np.minimum.reduceat(prompt[order], starts)
     ends = np.append(starts[1:], len(rows))
-    for number in np.flatnonzero(prompts > 0):
-        if message[starts[number]]:
-            _tell_apart(rows, prompt, np.sort(order[starts[number] : ends[number]]), transcript)
+    return [
+        np.sort(order[starts[number] : ends[number]]) for number in np.flatnonzero(differ) if message[starts[number]]
+    ]
 
 
 def _tell_apart(

@@ -77,8 +77,13 @@ def _is_subagent(name: str) -> bool:
     return Path(name).name.startswith("agent-")
 
 
-def _identity(path: Path) -> str:
-    return str(path.resolve()) if path.exists() else str(path)
+def _identity(path: Path) -> tuple[int, int] | str:
+    """What tells whether two names are one file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return str(path)
+    return found.st_dev, found.st_ino
 
 
 def as_json(state: CostState) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def key_of(text: str) -> int:
         return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass")) or 1
 
 
-class _Keys(dict[Any, int]):
+class KeyMemory(dict[Any, int]):
     """`key_of` remembered while one batch is indexed: an id is mostly named twice, by its record and by its child."""
 
     def __init__(self) -> None:
@@ -182,14 +182,14 @@ class Index:
         if not records:
             return
         start = self.records.length
-        keys = _Keys()
+        keys = KeyMemory()
         types = [r.type for r in records]
         kinds = [_KIND.get(t, _UNKNOWN) for t in types]
         messages = [r.message for r in records]
         flags = self._flags(records, messages, batch.extras)
         first_block, content_flags, result_keys = self._add_blocks(start, messages, keys)
         flags |= content_flags
-        self._add_usage(start, messages)
+        self.add_usage(start, messages)
         flags |= self._others(start, records, kinds, types, keys, result_keys)
         rows = np.zeros(len(records), RECORD)
         rows["offset"] = batch.offsets
@@ -199,7 +199,7 @@ class Index:
         rows["parent_key"] = [keys[r.parentUuid] for r in records]
         rows["message_key"] = [keys[m.id] if m is not None else 0 for m in messages]
         rows["request_key"] = [keys[r.requestId] for r in records]
-        rows["timestamp_ms"] = _milliseconds([r.timestamp for r in records])
+        rows["timestamp_ms"] = milliseconds([r.timestamp for r in records])
         rows["first_block"] = first_block
         rows["flags"] = flags
         rows["agent"] = self.agents.of([r.agentId or (r.data.agentId if r.data is not None else None) for r in records])
@@ -232,7 +232,7 @@ class Index:
         return flags
 
     def _add_blocks(
-        self, start: int, messages: list[Message | None], keys: _Keys
+        self, start: int, messages: list[Message | None], keys: KeyMemory
     ) -> tuple[list[int], npt.NDArray[Any], dict[int, int]]:
         """Append the content blocks; returns each record's first block, content flags, and the key of each record's
         last tool_result."""
@@ -264,7 +264,7 @@ class Index:
         return first_block, flags, result_keys
 
     def _block_row(
-        self, number: int, place: int, kind: int, block: Block, keys: _Keys
+        self, number: int, place: int, kind: int, block: Block, keys: KeyMemory
     ) -> tuple[int, int, int, int, int, int, int]:
         chars = flags = key = tool = 0
         if kind == _TEXT_BLOCK:
@@ -286,7 +286,8 @@ class Index:
             flags |= _BLOCK_ERROR
         return (number, chars if chars < _I32 else _I32, key, tool, place, kind, flags)
 
-    def _add_usage(self, start: int, messages: list[Message | None]) -> None:
+    def add_usage(self, start: int, messages: list[Message | None]) -> None:
+        """Append the usage of messages whose records are numbered from `start`."""
         found = [
             (start + position, m.usage, m.stop_reason is None)
             for position, m in enumerate(messages)
@@ -330,7 +331,7 @@ class Index:
         records: list[Record],
         kinds: list[int],
         types: list[str],
-        keys: _Keys,
+        keys: KeyMemory,
         result_keys: dict[int, int],
     ) -> npt.NDArray[Any]:
         """What only some records need: type names with subtypes, boundaries, links to subagents, the leaf."""
@@ -426,7 +427,7 @@ def _counts(values: list[int]) -> npt.NDArray[np.int64]:
         return np.array([max(-_I32, min(v, _I32)) for v in values], np.int64)
 
 
-def _milliseconds(times: list[str | None]) -> Any:
+def milliseconds(times: list[str | None]) -> Any:
     """ISO 8601 times as milliseconds since 1970 (UTC); 0 where there is none or it cannot be read."""
     texts = [t[:-1] if t is not None and t[-1:] == "Z" else t or "NaT" for t in times]
     usual = len("2026-08-01T10:00:56.123")

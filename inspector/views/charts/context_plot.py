@@ -11,15 +11,16 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from compaction.accounting.accounts import SessionAccounts
 from compaction.accounting.categories import Category
 from compaction.accounting.current import CurrentContext
+from compaction.conversation import Compaction
 from inspector.models.round_table import event_title
 from inspector.theme import TOL_LIGHT, Theme, mix
 from inspector.views.charts.axes import DollarAxis, RoundAxis, TokenAxis, short_tokens
+from inspector.views.charts.event_ticks import MOST_LINES, EventTicks
 from inspector.views.charts.stack_item import StackItem
 
 COST_MODES = ("Cost so far", "Cost of each round", "No cost")
 _FEWEST_ROUNDS = 4
 _EVENT_GLYPHS = {"auto": "▼", "manual": "◆", "legacy": "▼", "micro": "▽", "silent": "?"}
-_MOST_LABELS = 40
 
 
 def category_colours(theme: Theme) -> list[QColor]:
@@ -47,7 +48,7 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
         self._accounts: SessionAccounts | None = None
         self._current: CurrentContext | None = None
         self._limits: list[pg.InfiniteLine] = []
-        self._events: list[pg.InfiniteLine] = []
+        self._events: list[pg.GraphicsObject] = []
         self._cost = np.zeros(0)
         self.cost_mode = COST_MODES[0]
         self.show_limits = False
@@ -175,29 +176,40 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
         self._main.getAxis("right").setScale(usd_per_token)
 
     def _draw_events(self) -> None:
-        for line in self._events:
-            self.removeItem(line)
+        for item in self._events:
+            self.removeItem(item)
         self._events = []
         if self._accounts is None:
             return
         compactions = self._accounts.series.compactions
-        for compaction in compactions:
-            colour = self._theme.colours.warning if compaction.kind == "silent" else self._theme.colours.accent
-            style = Qt.PenStyle.DashLine if compaction.kind in ("micro", "silent") else Qt.PenStyle.SolidLine
-            glyph = _EVENT_GLYPHS.get(compaction.kind, "▼")
-            label = glyph if len(compactions) > 8 else f"{glyph} {compaction.kind}"
-            options = {"position": 0.97, "color": colour, "movable": False, "fill": self._veil()}
-            line = pg.InfiniteLine(
-                pos=compaction.round + 0.5,
-                angle=90,
-                pen=pg.mkPen(colour, width=1.2, style=style),
-                label=label if len(compactions) <= _MOST_LABELS else None,
-                labelOpts=options if len(compactions) <= _MOST_LABELS else None,
-            )
-            line.setToolTip(event_title(compaction.kind))
-            line.setZValue(12)
-            self.addItem(line, ignoreBounds=True)
-            self._events.append(line)
+        if len(compactions) > MOST_LINES:
+            extent = QRectF(0.5, 0, self._accounts.series.rounds, 1e9)
+            ticks = EventTicks([c.round + 0.5 for c in compactions], [self._pen(c.kind) for c in compactions], extent)
+            self._events = [ticks]
+        else:
+            self._events = [self._event_line(c, len(compactions)) for c in compactions]
+        for item in self._events:
+            item.setZValue(12)
+            self.addItem(item, ignoreBounds=True)
+
+    def _pen(self, kind: str) -> QPen:
+        colours = self._theme.colours
+        style = Qt.PenStyle.DashLine if kind in ("micro", "silent") else Qt.PenStyle.SolidLine
+        pen: QPen = pg.mkPen(colours.warning if kind == "silent" else colours.accent, width=1.2, style=style)
+        return pen
+
+    def _event_line(self, compaction: Compaction, count: int) -> pg.InfiniteLine:
+        pen = self._pen(compaction.kind)
+        glyph = _EVENT_GLYPHS.get(compaction.kind, "▼")
+        line = pg.InfiniteLine(
+            pos=compaction.round + 0.5,
+            angle=90,
+            pen=pen,
+            label=glyph if count > 8 else f"{glyph} {compaction.kind}",
+            labelOpts={"position": 0.97, "color": pen.color(), "movable": False, "fill": self._veil()},
+        )
+        line.setToolTip(event_title(compaction.kind))
+        return line
 
     def _draw_limits(self) -> None:
         for line in self._limits:

@@ -46,7 +46,7 @@ class Legend(QTableWidget):
         width = self.fontMetrics().averageCharWidth()
         header.resizeSection(1, width * 12)
         header.resizeSection(2, width * 10)
-        self.setMinimumWidth(width * 42)
+        self.setMinimumWidth(width * 48)
         self._row_of = {category: row for row, category in enumerate(reversed(Category), 1)}
         titles = {0: "Context", len(Category) + 1: "Hidden thinking"}
         titles |= {row: category.title for category, row in self._row_of.items()}
