@@ -305,7 +305,7 @@ class DocumentWriter:
         width = len(str(first_line + len(lines))) if first_line else 0
         shown = [visible(line) for line in lines]
         long = any(len(line) > LINE_LIMIT for line in shown)
-        self._start_block(self._code_block())
+        self._start_block(self._code_block(margin=width + 2 if width else 0))
         first_block = self._cursor.block().blockNumber()
         if not width:
             self._cursor.insertText(_split_long("\n".join(shown)), self._code_format())
@@ -339,7 +339,7 @@ class DocumentWriter:
         }
         for sign, group in itertools.groupby(part.rows, key=lambda row: row.sign):
             rows = [text for row in group for text in _diff_texts(row, width)]
-            self._start_block(self._code_block(backgrounds.get(sign)))
+            self._start_block(self._code_block(backgrounds.get(sign), 2 * width + 4))
             first_block = self._cursor.block().blockNumber()
             self._cursor.insertText("\n".join(rows), self._code_format())
             self.highlighter.mute_margin(first_block, len(rows), 2 * width + 2)
@@ -395,8 +395,12 @@ class DocumentWriter:
         form.setBottomMargin(self._space * 0.15)
         return form
 
-    def _code_block(self, background: QColor | None = None) -> QTextBlockFormat:
+    def _code_block(self, background: QColor | None = None, margin: int = 0) -> QTextBlockFormat:
+        """A line of code; what wraps is indented by `margin` characters, the width of its line numbers."""
         form = QTextBlockFormat()
+        indent = margin * QFontMetricsF(self._code_font).horizontalAdvance("0")
+        form.setLeftMargin(indent)
+        form.setTextIndent(-indent)
         form.setBackground(background if background is not None else self._colours.code_background)
         # Qt draws no background beyond a block's own text direction; code is always left to right.
         form.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
