@@ -64,6 +64,15 @@ VIEWS: list[ViewSpec] = [
         tip="Epochs, API rounds, messages and blocks with their tokens.",
     ),
     ViewSpec(
+        "overview",
+        "Overview",
+        "overview",
+        "center",
+        "inspector.views.overview_view:OverviewView",
+        wide=True,
+        tip="The session on one page: figures, context, compactions, tools, what is worth looking at.",
+    ),
+    ViewSpec(
         "as_sent",
         "As sent",
         "request",
@@ -88,6 +97,14 @@ VIEWS: list[ViewSpec] = [
         "inspector.views.before_after.view:BeforeAfterView",
         wide=True,
         tip="What the strategy chosen in Compare changes, block by block; or this session against another open one.",
+    ),
+    ViewSpec(
+        "timeline",
+        "Timeline",
+        "timeline",
+        "center",
+        "inspector.views.timeline.view:TimelineView",
+        tip="Step through the compactions, recorded and simulated, and see the context as it was at any API round.",
     ),
     ViewSpec(
         "summaries",
@@ -117,7 +134,7 @@ VIEWS: list[ViewSpec] = [
         badge=lambda document: document.diagnosis.badge(),
     ),
     ViewSpec(
-        "timeline",
+        "context",
         "Context",
         "chart",
         "bottom",

@@ -32,9 +32,9 @@ from inspector.documents.derived import apply_column, can_apply
 from inspector.documents.document import Document, Selection
 from inspector.documents.workbench import RANKS, Column, Point, Workbench, workbench_of
 from inspector.models.comparison import BAR_ROW, FIGURES, TEXT_ROWS, ComparisonModel
+from inspector.views.category_colours import category_colour
 from inspector.views.compare.bar_delegate import BarDelegate
 from inspector.views.compare.break_even import BreakEven
-from inspector.views.compare.colours import category_colour
 from inspector.views.compare.settings_form import SettingsForm
 from inspector.views.detail.pages import plain_label
 
