@@ -85,6 +85,7 @@ BROKEN: list[tuple[str, str, WireRequest]] = [
         request([user("go"), assistant(call("a1"), call("a2")), user(answer("a1"), "next")]),
     ),
     ("R01", "tool_use_without_result", request([user("go"), assistant(call("a1"), call("a2")), user(answer("a1"))])),
+    ("R01", "tool_use_without_result", request([user("go"), assistant(call("a1")), assistant("so")])),
     ("R02", "result_without_tool_use", request([user(answer("a1"), "next")])),
     ("R02", "result_without_tool_use", request([user("go"), assistant("x"), user("more", answer("a1"))])),
     (

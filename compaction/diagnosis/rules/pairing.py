@@ -102,7 +102,8 @@ def _state(
     for place, block in elsewhere:
         if place.role == "user" and not _asked_for(view, place, block):
             return CallState(call, "late", block)
-    last = turn.number == len(view.turns) - 1
+    # A later reply shows that the conversation went on without the result: then nothing is pending.
+    last = turn.number == len(view.turns) - 1 and call.message == turn.blocks[-1].message
     open_tail = turn.number == len(view.turns) - 2 and following is not None and following.only_results()
     if last or (view.awaits_prompt and open_tail):
         return CallState(call, "pending")

@@ -63,6 +63,21 @@ def placed_of(case: Case, record: int, block: int) -> Placed | None:
     return Placed(place[0], place[1], case.view.request.messages[place[0]].content[place[1]])
 
 
+def exchange_of(case: Case, call: tuple[int, int]) -> tuple[Turn, Turn | None] | None:
+    """The turn that results of a call belong behind, and the user turn that follows it; None outside the request.
+
+    Where another reply follows the call's message without a user message between, the results belong behind that
+    message alone.
+    """
+    placed = placed_of(case, *call)
+    turn = turn_of(case, placed.message) if placed is not None else None
+    if placed is None or turn is None:
+        return None
+    if turn.blocks[-1].message != placed.message:
+        return Turn(turn.number, turn.role, tuple(b for b in turn.blocks if b.message == placed.message)), None
+    return turn, case.view.following(turn)
+
+
 def leading_results(turn: Turn | None) -> list[Placed]:
     """The tool results at the head of a user turn."""
     found: list[Placed] = []
@@ -78,11 +93,10 @@ def add_results(editor: Editor, call: tuple[int, int], results: list[tuple[Json,
 
     `results`: each block with further fields for the record that a session file needs for it (`toolUseResult` …).
     """
-    placed = placed_of(editor.case, *call)
-    turn = turn_of(editor.case, placed.message) if placed is not None else None
-    if placed is None or turn is None:
+    found = exchange_of(editor.case, call)
+    if found is None:
         return
-    following = editor.case.view.following(turn)
+    turn, following = found
     if editor.is_document:
         _add_to_document(editor, turn, following, [block for block, _ in results])
     else:

@@ -14,6 +14,7 @@ from compaction.diagnosis.repair.fixes.kit import (
     Fix,
     add_results,
     call_as_text,
+    exchange_of,
     is_document,
     is_placeholder,
     last_of_exchange,
@@ -176,12 +177,10 @@ def move_results(editor: Editor, finding: Finding) -> None:
 
 def _relink_result(editor: Editor, call: Block, record: int) -> None:
     """Hang a result record behind its call's exchange and close the gap it leaves; no line moves."""
-    case = editor.case
-    placed = placed_of(case, *call)
-    turn = turn_of(case, placed.message) if placed is not None else None
-    if turn is None:
+    exchange = exchange_of(editor.case, call)
+    if exchange is None:
         return
-    anchor = last_of_exchange(case, turn, case.view.following(turn))
+    anchor = last_of_exchange(editor.case, *exchange)
     if anchor != record:
         editor.move_in_chain(record, anchor)
 
