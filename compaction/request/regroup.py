@@ -32,6 +32,7 @@ class _Plan:
         self.split: set[str] = set()
         for response in self.first:
             self._classify(response)
+        self.next_boundary = self._boundaries()
         self.moved: set[int] = set()
         self.early: dict[str, list[int]] = {}
         for position, entry in enumerate(entries):
@@ -58,6 +59,16 @@ class _Plan:
             return "boundary"
         return "delivery"
 
+    def _boundaries(self) -> list[int]:
+        """For every place the first row at or behind it that begins something new (no response)."""
+        count = len(self.entries)
+        found = [count] * (count + 1)
+        for position in range(count - 1, -1, -1):
+            entry = self.entries[position]
+            ends = entry.role != "assistant" and self._kind(entry, "") == "boundary"
+            found[position] = position if ends else found[position + 1]
+        return found
+
     def _classify(self, response: str) -> None:
         first, last = self.first[response], self.last[response]
         if last - first + 1 == self.count[response]:
@@ -79,17 +90,16 @@ class _Plan:
         response = owners.pop()
         if response is None or response in self.fenced or position >= self.first[response]:
             return
-        between = self.entries[position + 1 : self.first[response]]
-        if any(e.role != "assistant" and self._kind(e, response) == "boundary" for e in between):
+        if self.next_boundary[position + 1] < self.first[response]:
             return
         rows = self.early.setdefault(response, [])
         rows.append(position)
         self.moved.add(position)
-        for offset, follower in enumerate(between, position + 1):
-            if self._kind(follower, response) != "delivery":
+        for follower in range(position + 1, self.first[response]):
+            if self._kind(self.entries[follower], response) != "delivery":
                 break
-            rows.append(offset)
-            self.moved.add(offset)
+            rows.append(follower)
+            self.moved.add(follower)
 
     def reordered(self) -> list[Entry]:
         """All rows once, in the new order."""

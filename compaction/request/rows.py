@@ -277,14 +277,14 @@ class LoadedRows:
         return None
 
     def _splice(self, anchor: int, rows: list[int]) -> None:
-        followers = [row for row in self.children.get(anchor, []) if row != rows[0]]
+        kept = set(rows)
+        followers = [row for row in self.children.get(anchor, []) if row not in kept]
         previous = anchor
         for row in rows:
             self.parent[row] = previous
             previous = row
         for row in followers:
-            if row not in rows:
-                self.parent[row] = rows[-1]
+            self.parent[row] = rows[-1]
 
     def _drop_before(self, boundary: int, kept: list[int]) -> None:
         staying = set(kept)

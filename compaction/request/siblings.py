@@ -131,11 +131,12 @@ class _Finder:
                     had.add(row)
                     (near if self.rows.parent[row] in members else far).append(row)
         if far:
-            answered = self.answered | {key for row in near for key in self.rows.answers(row)}
+            answered = {key for row in near for key in self.rows.answers(row)}
             last = max(group)
             for row in sorted(far, key=self.key):
                 answers = self.rows.answers(row)
-                if any(key not in answered and self.owner.get(key, -1) in members for key in answers):
+                open_keys = [key for key in answers if key not in answered and key not in self.answered]
+                if any(self.owner.get(key, -1) in members for key in open_keys):
                     answered.update(answers)
                     self.rank[row] = max(float(row), last + 0.5)
                     near.append(row)
