@@ -27,12 +27,14 @@ class CurrentContext:
             added since; its method says which.
         recorded: of these, tokens that the API recorded; `added`: the rough estimate.
         model: of the newest response, "" unknown.
+        just_compacted: a compaction came after the newest response, so that no accurate count exists.
     """
 
     tokens: Figure
     recorded: int
     added: int
     model: str
+    just_compacted: bool
     thresholds: Thresholds
     state: WarningState
 
@@ -66,14 +68,15 @@ def current_context(
     usage = round_usage(conversation)
     place = _last_round(conversation, usage) if at is None else conversation.round(at).number - 1
     model = _model(conversation, place)
-    if at is None and _compacted_since(conversation, place):
+    compacted = at is None and _compacted_since(conversation, place)
+    if compacted:
         tokens, recorded, added = _after_compaction(conversation, place)
     else:
         tokens, recorded, added = _counted(conversation, usage, place, at is not None)
     largest = int(usage.context.max()) if len(usage.context) else 0
     thresholds = thresholds_for(profile, model, settings, largest)
     state = warning_state(round(tokens.value or 0), thresholds)
-    return CurrentContext(tokens, recorded, added, model, thresholds, state)
+    return CurrentContext(tokens, recorded, added, model, compacted, thresholds, state)
 
 
 def context_summary(

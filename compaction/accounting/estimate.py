@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -212,8 +211,3 @@ def compact_json(value: Any) -> str:
 
 def _string(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-def relative_error(estimated: float, actual: float) -> float:
-    """|estimate − actual| / actual; infinite when there was nothing to estimate."""
-    return abs(estimated - actual) / actual if actual else math.inf

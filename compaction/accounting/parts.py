@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from compaction.accounting.attachments import attachment_text
-from compaction.accounting.categories import CATEGORY_COUNT, Category
+from compaction.accounting.categories import Category
 from compaction.accounting.estimate import (
     characters_per_token,
     estimate_block_tokens,
@@ -42,13 +42,6 @@ class Parts:
     tokens: npt.NDArray[np.float64]
     hidden: npt.NDArray[np.bool_]
     read_in_full: bool
-
-    def of_records(self, records: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Estimated tokens by category of some records together."""
-        total = np.zeros(CATEGORY_COUNT)
-        mine = np.isin(self.record, records)
-        np.add.at(total, self.category[mine], self.tokens[mine])
-        return total
 
 
 def estimate_parts(conversation: Conversation, progress: Progress | None = None) -> Parts:

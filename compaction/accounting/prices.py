@@ -18,9 +18,6 @@ BUCKETS = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
 Rates = tuple[float, float, float, float, float]
 """USD per million tokens, in the order of `BUCKETS`."""
 
-PUBLIC_LIST = "public list"
-DESIGN_DOCUMENT = "design document"
-
 
 @dataclass(frozen=True, slots=True)
 class Tier:

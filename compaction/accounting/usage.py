@@ -108,15 +108,6 @@ class Responses:
         """The model that gave a response."""
         return self.names.models.names[int(self.rows["model"][self.best[response]])]
 
-    def in_file(self, file: int) -> Ints:
-        """The responses that a file holds a copy of, ascending."""
-        return np.unique(self.response_of[self.rows["file"] == file]).astype(np.int64)
-
-    def by_record(self, file: int) -> dict[int, int]:
-        """Record number → response, for the records of a file that carry usage."""
-        mine = np.flatnonzero(self.rows["file"] == file)
-        return dict(zip(self.rows["record"][mine].tolist(), self.response_of[mine].tolist(), strict=True))
-
 
 class Ledger:
     """Collects usage from transcripts, so that each response counts once over all of them.

@@ -87,6 +87,7 @@ MODULES: list[str] = [
     "inspector.actions.session",
     "inspector.actions.workbench",
     "inspector.actions.doctor",
+    "inspector.actions.accounting",
     "inspector.actions.help",
 ]
 """Modules with an `ACTIONS: list[Action]`: one file and one line here add actions to menu, palette and keyboard."""

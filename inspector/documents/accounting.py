@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from compaction.accounting.prices import PriceBook, load_price_book
 from compaction.accounting.settings import WindowSettings
+from compaction.accounting.suppression import WarningSuppression
 from compaction.progress import Progress
 from inspector.work.jobs import Job, JobRunner, Op
 
@@ -32,6 +33,7 @@ class Accounting(QObject):
         accounts: the newest accounts, None before the first; current: how full the context is now, None as well.
         client: version of the client profile, "" for the newest recorded; overrides: the environment of the client.
         price_set: name of the price set, "" for the default.
+        suppression: hides the warning after a compaction until the next response brings an accurate count.
     """
 
     changed = Signal()
@@ -49,6 +51,7 @@ class Accounting(QObject):
         self.client = ""
         self.overrides = WindowSettings()
         self.price_set = ""
+        self.suppression = WarningSuppression()
         self.running = False
         self.error: Exception | None = None
         self._timer = QTimer(self)
@@ -110,6 +113,10 @@ class Accounting(QObject):
     def _on_counted(self, result: tuple[SessionAccounts, CurrentContext]) -> None:
         self.accounts, self.current = result
         self.error = None
+        if self.current.just_compacted:
+            self.suppression.suppress()
+        else:
+            self.suppression.clear()
 
     def _on_failure(self, error: Exception) -> None:
         self.error = error

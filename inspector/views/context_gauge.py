@@ -117,7 +117,9 @@ class ContextGauge(QWidget):
             self.label.setText(text)
             self.setToolTip(str(self.accounting.error or "How full the context is."))
         else:
-            words = _WORDS[current.state.state]
+            # Right after a compaction no accurate count exists: the client hides its warning (compaction.md 1).
+            hidden = self.accounting.suppression.suppressed
+            words = "just compacted" if hidden else _WORDS[current.state.state]
             mark = "" if current.tokens.method == "recorded" else "≈" if current.tokens.method == "estimated" else "?"
             self.label.setText(f"{mark}{current.state.tokens:,} · {current.state.percent_left} % left {words}".rstrip())
             self.setToolTip(gauge_tip(current))
@@ -126,7 +128,7 @@ class ContextGauge(QWidget):
 
     def _open(self) -> None:
         if self._context.workspace is not None:
-            self._context.workspace.show_view("timeline")
+            self._context.workspace.show_view("context")
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """Open the chart."""

@@ -269,7 +269,7 @@ def test_the_gauge_opens_the_chart_in_the_window(window: MainWindow, app_context
     counted(app_context, document)
     gauge = next(g for g in window.findChildren(ContextGauge) if g.accounting is accounting_of(document))
     QTest.keyClick(gauge, Qt.Key.Key_Return)
-    view = window.view_widget("timeline")
+    view = window.view_widget("context")
     assert isinstance(view, ContextChart)
     assert view.isVisible()
     view.select_round(9)

@@ -75,14 +75,14 @@ class ContextChart(QWidget):
         self.limits_button = self._button("All limits", "Make room for every limit of the window.", checkable=True)
         self.limits_button.toggled.connect(self.plot.set_show_limits)
         client = self._button("Client and limits …", "Choose the client profile and its overrides.")
-        client.clicked.connect(self._on_limits)
+        client.clicked.connect(self.choose_limits)
         self.table_button = self._button("Table", "Show the figures as a table.", checkable=True)
         fit = self._button("Whole session", "Show every round (0). Wheel or + and − zoom, dragging pans.")
         fit.clicked.connect(self.plot.fit)
         export = self._button("Export", "Save the chart or its figures.")
         menu = QMenu(export)
         for title, suffix in (("PNG image …", "png"), ("SVG drawing …", "svg"), ("CSV table …", "csv")):
-            menu.addAction(title, partial(self._on_export, suffix))
+            menu.addAction(title, partial(self.choose_export, suffix))
         export.setMenu(menu)
         export.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.facts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
@@ -246,13 +246,15 @@ class ContextChart(QWidget):
         if self._context.workspace is not None:
             self._context.workspace.show_view("tree")
 
-    def _on_limits(self) -> None:
+    def choose_limits(self) -> None:
+        """Ask for the client profile and its overrides."""
         c = self._document.conversation
         LimitsDialog(self.accounting, list(c.transcript.version_names) if c is not None else [], self).open()
 
     # Export ---------------------------------------------------------------------------------------------------
 
-    def _on_export(self, suffix: str) -> None:
+    def choose_export(self, suffix: str) -> None:
+        """Ask where to, and export as "png", "svg" or "csv"."""
         name = Path(self._document.title).stem + f"-context.{suffix}"
         chosen, _ = QFileDialog.getSaveFileName(self, "Export the context", name, f"{suffix.upper()} (*.{suffix})")
         if chosen:

@@ -13,7 +13,7 @@ from compaction.accounting.models import (
     strips_earlier_thinking,
     tokenizer_family,
 )
-from compaction.accounting.prices import DESIGN_DOCUMENT, Usage, bundled_prices, load_price_book
+from compaction.accounting.prices import Usage, bundled_prices, load_price_book
 from compaction.errors import UsageError
 
 PUBLIC = bundled_prices().set()
@@ -118,7 +118,7 @@ def test_web_searches_cost_10_dollars_per_1000_prices_md() -> None:
 
 def test_unknown_models_are_unpriced_never_zero() -> None:
     assert PUBLIC.price("gpt-6", Usage(input=10)) is None
-    assert bundled_prices().set(DESIGN_DOCUMENT).price("claude-opus-5", Usage(input=10)) is None
+    assert bundled_prices().set("design document").price("claude-opus-5", Usage(input=10)) is None
 
 
 def test_design_document_set_keeps_its_own_figures_prices_md() -> None:
