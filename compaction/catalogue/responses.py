@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +16,13 @@ from compaction.conversation.usage import context_of_iterations
 from compaction.transcript.transcript import Transcript
 
 
-@dataclass(frozen=True, slots=True)
-class ScannedResponse:
+class ScannedResponse(NamedTuple):
     """An API response as far as a slice shows it: tokens by bucket, `context` tokens, `cost_usd` None = no price.
 
     `message_key` is the same for every copy of the response in any file (message.id, requestId, model and prompt size,
     as `accounting.usage` tells responses apart).
+
+    A tuple, since it goes to the database as it is: a library has hundreds of thousands of them.
     """
 
     message_key: int

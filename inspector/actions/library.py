@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from inspector.actions.registry import Action, Menu, document_open
-from inspector.settings import FOLLOW_END, FOLLOW_LIVE, NOTIFY
+from inspector.settings import FOLLOW_END, FOLLOW_LIVE, NOTIFY, SINGLE_INSTANCE
 
 if TYPE_CHECKING:
     from inspector.context import AppContext
@@ -49,7 +49,7 @@ def _follow_end(context: AppContext) -> None:
 ACTIONS = [
     Action(
         "library.show",
-        "&Library…",
+        "Li&brary…",
         _show_library,
         icon="library",
         shortcut="Ctrl+Shift+B",
@@ -60,7 +60,7 @@ ACTIONS = [
     ),
     Action(
         "library.search",
-        "&Search All Sessions…",
+        "Search All Sess&ions…",
         _search_library,
         icon="find",
         shortcut="Ctrl+Shift+F",
@@ -89,6 +89,15 @@ ACTIONS = [
         menu=Menu.VIEW,
         group="live",
         tip="Scroll to the newest row when the session grows.",
+    ),
+    Action(
+        "window.single",
+        "&One Window for Later Starts",
+        lambda context: _flip(context, SINGLE_INSTANCE),
+        checked_when=lambda context: context.settings.get(SINGLE_INSTANCE),
+        menu=Menu.VIEW,
+        group="live",
+        tip="A second start opens its files here instead of in a window of its own; holds from the next start.",
     ),
     Action(
         "live.notify",

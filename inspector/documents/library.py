@@ -67,6 +67,19 @@ class Library(QObject):
         """The settings as they are in the file now."""
         return load_library_settings()
 
+    @property
+    def stored_settings(self) -> LibrarySettings:
+        """The settings of the file alone, without what the environment overrides: what an editor changes."""
+        return load_library_settings(environment={})
+
+    def change_settings(self, settings: LibrarySettings) -> None:
+        """Store other settings and begin anew with the catalogue they name."""
+        save_library_settings(settings)
+        running = self._again.isActive()
+        self.close()
+        if running:
+            self.start()
+
     def start(self) -> None:
         """Show what the catalogue has, look at the folders, and again every `REFRESH_MILLISECONDS`."""
         self.reload()
@@ -100,10 +113,11 @@ class Library(QObject):
 
     def refresh(self) -> None:
         """Bring the catalogue up to date in the background; a second wish while one runs is the same wish."""
-        if self._refreshing is not None:
+        if self._refreshing is not None and self._refreshing.running and not self._refreshing.progress.cancelled:
             return
-        self._refreshing = self._runner.start(Op("Indexing sessions", self._refresh, quiet=self._again.isActive()))
-        self._refreshing.success(self._on_refreshed).failure(self.failed.emit).finished(self._on_refresh_end)
+        job = self._runner.start(Op("Indexing sessions", self._refresh, quiet=self._again.isActive()))
+        self._refreshing = job
+        job.success(self._on_refreshed).failure(self.failed.emit).finished(lambda: self._on_refresh_end(job))
         self._show.start()
 
     def _refresh(self, progress: Progress) -> IndexReport:
@@ -122,9 +136,10 @@ class Library(QObject):
         self.reload()
         self.refreshed.emit(report)
 
-    def _on_refresh_end(self) -> None:
-        self._refreshing = None
-        self._show.stop()
+    def _on_refresh_end(self, job: Job[IndexReport]) -> None:
+        if job is self._refreshing:
+            self._refreshing = None
+            self._show.stop()
 
     def reload(self) -> None:
         """Read the list of sessions again."""
@@ -170,7 +185,7 @@ class Library(QObject):
 
     def add_folder(self, folder: Path) -> None:
         """Index a folder from now on."""
-        settings = self.settings
+        settings = self.stored_settings
         if str(folder) not in settings.folders:
             save_library_settings(replace(settings, folders=(*settings.folders, str(folder))))
         self.refresh()

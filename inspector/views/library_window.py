@@ -14,6 +14,7 @@ from inspector.documents.library import Library, Listing
 from inspector.views.job_bar import JobBar
 from inspector.views.library_search import LibrarySearch
 from inspector.views.library_sessions import LibrarySessions
+from inspector.views.library_settings import LibrarySettingsDialog
 
 if TYPE_CHECKING:
     from compaction.catalogue.indexer import IndexReport
@@ -65,6 +66,9 @@ class LibraryWindow(QMainWindow):
         folder = bar.addAction(self._context.theme.icon("folder"), "Add Folder…")
         folder.setToolTip("Index a folder besides the client's own")
         folder.triggered.connect(self._choose_folder)
+        settings = bar.addAction(self._context.theme.icon("settings"), "Settings…")
+        settings.setToolTip("Where the catalogue is, and which folders it looks at")
+        settings.triggered.connect(self._ask_settings)
         self.addToolBar(bar)
         self.notice = QLabel()
         self.notice.setTextFormat(Qt.TextFormat.PlainText)
@@ -100,6 +104,12 @@ class LibraryWindow(QMainWindow):
         name = QFileDialog.getExistingDirectory(self, "Index a folder")
         if name:
             self.add_folder(name)
+
+    def _ask_settings(self) -> None:
+        dialog = LibrarySettingsDialog(self.library.stored_settings, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.accepted.connect(lambda: self.library.change_settings(dialog.settings()))
+        dialog.open()
 
     def add_folder(self, name: str | Path) -> None:
         """Index a folder from now on."""

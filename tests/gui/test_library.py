@@ -22,6 +22,7 @@ from inspector.models.library_projects import ProjectModel, in_project, project_
 from inspector.settings import Settings
 from inspector.views.library_cells import FindingsDelegate, line_of
 from inspector.views.library_compare import CompareSessions
+from inspector.views.library_settings import LibrarySettingsDialog
 from inspector.views.library_window import LibraryWindow, show_library
 from inspector.views.main_window import MainWindow
 from tests.unit.catalogue.library import KEY, build
@@ -191,6 +192,25 @@ def test_a_folder_can_be_added(window: LibraryWindow, context: AppContext, tmp_p
     assert context.runner.wait_until_idle(30)
     assert len(titles(window)) == 4
     assert str(tmp_path / "more") in load_library_settings().folders
+
+
+def test_the_settings_are_edited_and_take_effect(window: LibraryWindow, context: AppContext, tmp_path: Path) -> None:
+    dialog = LibrarySettingsDialog(window.library.stored_settings)
+    assert dialog.settings() == window.library.stored_settings
+    dialog.folders.selectAll()
+    dialog.folders.item(0).setSelected(True)
+    dialog.remove_selected()
+    (tmp_path / "other").mkdir()
+    build(tmp_path / "other")
+    dialog.folders.addItem(str(tmp_path / "other"))
+    dialog.owner.setText("ada@desk")
+    window.library.change_settings(dialog.settings())
+    assert context.runner.wait_until_idle(60)
+    stored = load_library_settings()
+    assert stored == LibrarySettings("", "ada@desk", (str(tmp_path / "other"),))
+    paths = [entry.path for entry in window.sessions.model.entries]
+    assert any("/other/" in path for path in paths)
+    dialog.deleteLater()
 
 
 def test_columns_are_chosen_and_kept(window: LibraryWindow, context: AppContext) -> None:
