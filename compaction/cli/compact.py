@@ -5,6 +5,7 @@ from typing import Any
 
 from compaction.cli.output import print_json, print_line, warn
 from compaction.cli.strategy_options import add_situation, settings_for, situation
+from compaction.cli.summariser_options import add_summariser
 from compaction.conversation import Conversation, open_session
 from compaction.errors import NothingWritten
 from compaction.export.transcripts import write_plan
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help="the new file")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT when it exists (never FILE itself)")
     add_situation(parser)
+    add_summariser(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from compaction.accounting.prices import load_price_book
 from compaction.accounting.settings import WindowSettings
+from compaction.cli.summariser_options import summariser_from
 from compaction.conversation import Conversation
 from compaction.errors import InputUnreadable, UsageError
 from compaction.strategies.inputs import strategy_input
@@ -19,6 +20,7 @@ from compaction.strategies.plan import StrategyInput
 from compaction.strategies.registry import Strategy
 from compaction.strategies.session_at import round_time_ms, session_at
 from compaction.strategies.settings import make_settings, specs_of
+from compaction.summaries.session_memory import find_memory
 
 
 def add_situation(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +31,9 @@ def add_situation(parser: argparse.ArgumentParser) -> None:
         "--now", default="", metavar="TIME", help="ISO time to judge pauses by (default: now, or round N's)"
     )
     parser.add_argument("--prices", default="", metavar="SET", help="price set (default: the public list)")
-    parser.add_argument("--memory", default="", metavar="MEMORY", help="session memory file for session-memory")
+    parser.add_argument(
+        "--memory", default="", metavar="MEMORY", help="session memory file (default: the session's own, see `memory`)"
+    )
 
 
 def situation(args: argparse.Namespace, conversation: Conversation) -> tuple[Conversation, StrategyInput]:
@@ -44,7 +48,10 @@ def situation(args: argparse.Namespace, conversation: Conversation) -> tuple[Con
         stamp = round_time_ms(conversation, args.at)
         conversation = session_at(conversation, args.at)
         now_ms = now_ms if args.now or not stamp else stamp
-    memory = None
+    memory, last_summarised = None, ""
+    found = find_memory(conversation) if not args.memory else None
+    if found is not None and not found.is_empty_template:
+        memory, last_summarised = found.text, found.last_summarised_uuid
     if args.memory:
         try:
             memory = Path(args.memory).read_text("utf-8", "replace")
@@ -58,7 +65,9 @@ def situation(args: argparse.Namespace, conversation: Conversation) -> tuple[Con
         client=args.client,
         window=WindowSettings.from_environment(os.environ),
         prices=load_price_book().set(args.prices),
+        summariser=summariser_from(args) if hasattr(args, "summariser") else None,
         session_memory=memory,
+        last_summarised_uuid=last_summarised,
     )
     return conversation, given
 

@@ -127,6 +127,8 @@ class Plan:
         model_calls: calls of a model that carrying it out takes.
         duration_ms: how long the strategy itself takes, milliseconds, estimated where a model is called.
         summary: the summary text that the plan puts in, "" when none.
+        summary_usage: recorded input, output, cache read, cache creation tokens of the calls that wrote it; None when
+            no model was asked (yet).
         first_changed: number of the first message of `request` that does not stay byte-identical; the cache holds
             up to there. Equal to the message count when the prefix survives whole.
         server_edit: the JSON that goes with the request when the server or the API layer does the editing.
@@ -159,6 +161,7 @@ class Plan:
     model_calls: int = 0
     duration_ms: int = 0
     summary: str = ""
+    summary_usage: tuple[int, int, int, int] | None = None
     first_changed: int = 0
     server_edit: Json | None = None
     trigger: str = "manual"

@@ -83,6 +83,6 @@ def preview(chosen: Strategy, given: StrategyInput, settings: Any) -> Plan:
         after=plan.tokens_after,
         system=given.view.system_tokens,
         automatic=given.automatic,
-        usage=cost.usage,
+        usage=plan.summary_usage or cost.usage,
     )
     return replace(plan, cost=cost, telemetry=figures)

@@ -66,7 +66,7 @@ class ConsentNeeded(CompactoscopeError):
 
     def __init__(self, outgoing: Outgoing) -> None:
         super().__init__(
-            f"nothing was sent: {outgoing.body_bytes:,} bytes would go to {outgoing.host}", "agree to it first"
+            f"nothing was sent: {outgoing.body_bytes:,} bytes would go to {outgoing.host}", "agree to it first: --yes on the command line"
         )
         self.outgoing = outgoing
 
