@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 ALIGN_LIMIT = 2_000_000
@@ -73,6 +73,27 @@ def rows_of_texts(before: str, after: str, context: int = CONTEXT_LINES) -> list
         rows += _run("-", old[old_start:old_end], old_start)
         rows += _run("+", new[new_start:new_end], new_start)
     return rows
+
+
+def renumbered(rows: Sequence[DiffRow], recorded: Sequence[DiffRow]) -> list[DiffRow]:
+    """Rows of an edit's own texts with the line numbers of its recorded patch.
+
+    The recorded patch knows where in the file the edit is, but its lines have their leading tabs changed into spaces
+    (measured), so its texts are not what the model wrote.
+    """
+    own = next((row for row in rows if row.sign in "+-"), None)
+    there = next((row for row in recorded if row.sign in "+-"), None)
+    if own is None or there is None or own.sign != there.sign:
+        return list(rows)
+    shift = (there.old_line or there.new_line) - (own.old_line or own.new_line)
+    return [
+        replace(
+            row,
+            old_line=row.old_line + shift if row.old_line else 0,
+            new_line=row.new_line + shift if row.new_line else 0,
+        )
+        for row in rows
+    ]
 
 
 def counts(rows: Iterable[DiffRow]) -> tuple[int, int]:

@@ -109,9 +109,9 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """Items of a task list: (state, text), state "pending", "in_progress" or "completed"."""
+    """Items of a task list: (state, text, further facts), state "pending", "in_progress" or "completed"."""
 
-    items: tuple[tuple[str, str], ...]
+    items: tuple[tuple[str, str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def source_text(part: Part) -> str:
         case Diff():
             return "\n".join(row.sign + row.text for row in part.rows)
         case Checklist():
-            return "\n".join(f"[{state}] {text}" for state, text in part.items)
+            return "\n".join(f"[{state}] {text}  {facts}".rstrip() for state, text, facts in part.items)
         case Fields():
             return "\n".join(f"{name}: {value}" for name, value in part.rows)
         case Heading():

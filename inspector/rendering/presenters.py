@@ -161,15 +161,27 @@ def _attachment_record(payload: Json) -> Iterator[Part]:
         yield from _other_record(payload)
         return
     yield Heading(f"attachment {attachment.get('type', '')}", tone=Tone.SYSTEM)
+    shown = {"type"}
     content = attachment.get("content")
-    inner = content.get("content") if isinstance(content, Mapping) else None
+    name = str(attachment.get("path") or attachment.get("filename") or "")
     if isinstance(content, str):
         yield output(content)
-    elif isinstance(inner, str):
-        yield Code(inner, file_name=str(attachment.get("path") or attachment.get("filename") or ""))
-    elif isinstance(attachment.get("prompt"), str):
+        shown.add("content")
+    elif isinstance(text := _inner_text(content), str):
+        yield Code(text, file_name=name)
+        shown.add("content")
+    if isinstance(attachment.get("prompt"), str):
         yield Prose(str(attachment["prompt"]))
-    yield from _rest(attachment, {"type", "content", "prompt"} if content is not None else {"type"})
+        shown.add("prompt")
+    yield from _rest(attachment, shown)
+
+
+def _inner_text(content: object) -> object:
+    """The text of a file that an attachment holds: `content.content` or `content.file.content`."""
+    if not isinstance(content, Mapping):
+        return None
+    file = content.get("file")
+    return file.get("content") if isinstance(file, Mapping) else content.get("content")
 
 
 def _progress_record(payload: Json) -> Iterator[Part]:
@@ -363,15 +375,14 @@ def _edit_input(given: Json, around: Surroundings) -> Iterator[Part]:
     path = str(given.get("file_path") or given.get("notebook_path") or "")
     yield Fields((("file", path),))
     recorded = around.tool_use_result
-    rows = diff.rows_of_patch(recorded.get("structuredPatch")) if isinstance(recorded, Mapping) else []
+    patch = diff.rows_of_patch(recorded.get("structuredPatch")) if isinstance(recorded, Mapping) else []
     edits = given.get("edits")
-    if rows:
+    rows: list[diff.DiffRow] = []
+    for edit in edits if isinstance(edits, list) else [given]:
+        rows += diff.rows_of_texts(str(edit.get("old_string", "")), str(edit.get("new_string", "")))
+    if patch and not isinstance(edits, list):
+        rows = diff.renumbered(rows, patch)
         yield Note("With the line numbers the client recorded in the result.")
-    elif isinstance(edits, list):
-        for edit in edits:
-            rows += diff.rows_of_texts(str(edit.get("old_string", "")), str(edit.get("new_string", "")))
-    else:
-        rows = diff.rows_of_texts(str(given.get("old_string", "")), str(given.get("new_string", "")))
     yield Diff(tuple(rows), path)
     yield from _rest(given, {"file_path", "old_string", "new_string", "edits"})
 
@@ -385,9 +396,13 @@ def _write_input(given: Json, _around: Surroundings) -> Iterator[Part]:
 
 
 def _todo_input(given: Json, _around: Surroundings) -> Iterator[Part]:
-    items = [(str(item.get("status", "pending")), str(item.get("content", ""))) for item in given["todos"]]
-    yield Checklist(tuple(items))
+    yield Checklist(tuple(_todo(item) for item in given["todos"]))
     yield from _rest(given, {"todos"})
+
+
+def _todo(item: Json) -> tuple[str, str, str]:
+    facts = [f"{name}: {_value_text(value)}" for name, value in item.items() if name not in ("status", "content")]
+    return str(item.get("status", "pending")), str(item.get("content", "")), ", ".join(facts)
 
 
 def _agent_input(given: Json, _around: Surroundings) -> Iterator[Part]:
@@ -479,11 +494,13 @@ def _rest(given: Json, shown: set[str] | frozenset[str]) -> Iterator[Part]:
             continue
         if isinstance(value, (Mapping, list)) and value:
             nested[str(name)] = value
-        elif isinstance(value, str):
-            rows.append((str(name), value))
         else:
-            rows.append((str(name), json.dumps(value, default=str)))
+            rows.append((str(name), _value_text(value)))
     if rows:
         yield Fields(tuple(rows))
     if nested:
         yield json_code(nested)
+
+
+def _value_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

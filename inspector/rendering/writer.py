@@ -345,7 +345,7 @@ class DocumentWriter:
             self.highlighter.mute_margin(first_block, len(rows), 2 * width + 2)
 
     def _checklist(self, part: Checklist) -> None:
-        for state, text in part.items:
+        for state, text, facts in part.items:
             done = state == "completed"
             form = self._tone_format(Tone.MUTED if done else Tone.NEUTRAL)
             form.setFontStrikeOut(done)
@@ -353,7 +353,9 @@ class DocumentWriter:
                 form.setFontWeight(QFont.Weight.Bold)
             self._start_block(self._plain_block())
             self._cursor.insertText(f"{_CHECK_SIGNS.get(state, '?')} ", self._tone_format(Tone.NEUTRAL))
-            self._cursor.insertText(visible(" ".join(text.split())), form)
+            self._cursor.insertText(visible(text), form)
+            if facts:
+                self._cursor.insertText(visible(f"   {facts}"), self._tone_format(Tone.MUTED, small=True))
 
     def _fields(self, part: Fields) -> None:
         name_format, value_format = self._tone_format(Tone.MUTED), self._code_format()

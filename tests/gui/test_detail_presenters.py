@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import base64
+import json
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from compaction.conversation import build_conversation
+from compaction.transcript import transcript_from_bytes
 from inspector.rendering import ansi, diff
+from inspector.rendering.content import surroundings_of
 from inspector.rendering.parts import (
     Checklist,
     Code,
@@ -19,9 +25,11 @@ from inspector.rendering.parts import (
     Picture,
     Prose,
     Terminal,
+    source_text,
 )
 from inspector.rendering.presenters import Surroundings, parts_of_block, parts_of_record
 from inspector.rendering.visible_text import HIDDEN_MARK, for_qt, hidden_controls, visible
+from tests.support import corpus_files, needs_shared
 
 
 def kinds(parts: list[Any]) -> list[type]:
@@ -107,14 +115,14 @@ def test_bash_is_shown_as_code_with_its_description() -> None:
     assert parts[2] == Code("ls", language="bash")
 
 
-def test_an_edit_is_shown_as_a_diff_and_the_recorded_patch_wins() -> None:
+def test_an_edit_is_shown_as_a_diff_with_the_recorded_line_numbers() -> None:
     given = {"file_path": "/x/a.py", "old_string": "a", "new_string": "b"}
     call = {"type": "tool_use", "name": "Edit", "id": "t", "input": given}
     shown = next(part for part in block_parts(call) if isinstance(part, Diff))
     assert [(row.sign, row.text) for row in shown.rows] == [("-", "a"), ("+", "b")]
-    recorded = {"structuredPatch": [{"oldStart": 90, "newStart": 90, "lines": ["-a", "+b"]}]}
+    recorded = {"structuredPatch": [{"oldStart": 89, "newStart": 89, "lines": [" x", "-a", "+b"]}]}
     shown = next(part for part in block_parts(call, tool_use_result=recorded) if isinstance(part, Diff))
-    assert shown.rows[1].old_line == 90
+    assert [(row.sign, row.old_line, row.new_line) for row in shown.rows] == [("-", 90, 0), ("+", 0, 90)]
 
 
 def test_multi_edit_shows_every_edit() -> None:
@@ -125,9 +133,9 @@ def test_multi_edit_shows_every_edit() -> None:
 
 
 def test_a_todo_list_is_a_checklist() -> None:
-    todos = [{"content": "one", "status": "completed"}, {"content": "two"}]
+    todos = [{"content": "one", "status": "completed"}, {"content": "two", "priority": "high"}]
     parts = block_parts({"type": "tool_use", "name": "TodoWrite", "input": {"todos": todos}})
-    assert Checklist((("completed", "one"), ("pending", "two"))) in parts
+    assert Checklist((("completed", "one", ""), ("pending", "two", "priority: high"))) in parts
 
 
 def test_an_unknown_tool_is_shown_as_json() -> None:
@@ -218,6 +226,27 @@ def test_deep_nesting_is_shown_without_a_crash() -> None:
     assert any("nested too deeply" in part.text for part in parts if isinstance(part, Code))
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("text", Code("text")),
+        ({"content": "memory"}, Code("memory", file_name="a.py")),
+        ({"type": "text", "file": {"content": "code"}}, Code("code", file_name="a.py")),
+    ],
+)
+def test_the_text_of_an_attachment_is_shown(content: Any, expected: Code) -> None:
+    attachment = {"type": "file", "filename": "a.py", "content": content}
+    assert expected in parts_of_record({"type": "attachment", "attachment": attachment})
+
+
+def test_nothing_of_an_attachment_is_left_out() -> None:
+    attachment = {"type": "x", "content": [{"a": "deep"}], "prompt": [1], "count": 3}
+    parts = parts_of_record({"type": "attachment", "attachment": attachment})
+    text = "\n".join(source_text(part) for part in parts)
+    for expected in ("deep", "prompt", "count: 3"):
+        assert expected in text
+
+
 def test_meta_and_error_records_say_so() -> None:
     payload = {"type": "assistant", "isApiErrorMessage": True, "message": {"role": "assistant", "content": "x"}}
     assert "not by the model" in parts_of_record(payload)[0].text  # type: ignore[union-attr]
@@ -228,3 +257,46 @@ def test_a_system_record_shows_its_text_and_its_other_fields() -> None:
     assert isinstance(parts[0], Heading)
     assert Code("hello") in parts
     assert Fields((("hookCount", "3"),)) in parts
+
+
+def leaves(value: Any) -> Iterator[str]:
+    """Every text inside a decoded value."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if name not in ("signature", "data", "media_type", "type", "id", "tool_use_id", "name"):
+                yield from leaves(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from leaves(item)
+    elif isinstance(value, str) and value:
+        yield value
+
+
+@needs_shared
+def test_no_text_of_a_block_is_left_out_in_the_corpus() -> None:
+    """Every text of every block (a sample of each tool and type) is in the parts, whole, apart from what changed form:
+    escapes of a terminal, line numbers of Read, JSON escapes."""
+    seen: Counter[str] = Counter()
+    for path in corpus_files():
+        conversation = build_conversation(transcript_from_bytes(path.read_bytes()))
+        transcript = conversation.transcript
+        for row in range(len(transcript.block_record)):
+            key = f"{transcript.block_type[row]} {transcript.block_tool(row)} {conversation.pair[row] >= 0}"
+            seen[key] += 1
+            if seen[key] > 6:
+                continue
+            block = transcript.block(row)
+            around = surroundings_of(conversation, row)
+            text = "\n".join(source_text(part) for part in parts_of_block(block, around))
+            for leaf in leaves(block):
+                shown = leaf in text or json.dumps(leaf, ensure_ascii=False)[1:-1] in text
+                lines = [line.lstrip(" 0123456789→\t") for line in leaf.split("\n")]
+                numbered = around.tool_name == "Read" and all(line in text for line in lines)
+                # Equal lines in the middle of an edit are folded, and their number is said.
+                given = json.dumps(block.get("input"), ensure_ascii=False)
+                edited = all(
+                    line in text or given.count(json.dumps(line, ensure_ascii=False)[1:-1]) > 1
+                    for line in leaf.splitlines()
+                )
+                assert shown or numbered or edited, f"{path.name} {key}: {leaf[:80]!r}"
+    assert len(seen) > 40
