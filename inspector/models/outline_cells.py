@@ -333,7 +333,7 @@ def record_marks(structure: OutlineStructure, record: int) -> list[Mark]:
     if conversation.chained[record] and conversation.parent[record] == DANGLING:
         marks.append(Mark("↯", "parent is missing", "warning"))
     if structure.fork_heads[record]:
-        marks.append(Mark("⑂", "branch", "warning"))
+        marks.append(Mark("⋔", "branch", "warning"))
     if record == conversation.leaf:
         marks.append(Mark("◉", "leaf", "ok"))
     if flags & Flag.SIDECHAIN and not conversation.is_subagent_file:
@@ -358,12 +358,12 @@ def block_marks(structure: OutlineStructure, block: int) -> list[Mark]:
     if structure.block_problems[block]:
         if kind in (BlockType.TOOL_USE, BlockType.SERVER_TOOL_USE):
             repeated = conversation.pair[block] >= 0
-            marks.append(Mark("⧉" if repeated else "∅", "repeated id" if repeated else "no result", "warning"))
+            marks.append(Mark("≡" if repeated else "∅", "repeated id" if repeated else "no result", "warning"))
         elif kind in (BlockType.TOOL_RESULT, BlockType.SERVER_TOOL_RESULT):
             if conversation.pair[block] < 0:
                 marks.append(Mark("∅", "no tool_use", "error"))
             elif not flags & BlockFlag.ERROR or block in conversation.duplicate_results:
-                marks.append(Mark("⧉", "second result", "warning"))
+                marks.append(Mark("≡", "second result", "warning"))
     return marks
 
 

@@ -191,7 +191,7 @@ def test_orphans_errors_damage_boundaries_and_branches_say_so_in_words(tmp_path:
     model = model_of(session)
     model.set_all()
     said = " ".join(model.cells(row).texts[Column.FLAGS] for row in range(model.rowCount()))
-    for words in ("∅ no result", "∅ no tool_use", "◆ compaction", "⑂ branch", "⚠ damaged"):
+    for words in ("∅ no result", "∅ no tool_use", "◆ compaction", "⋔ branch", "⚠ damaged"):
         assert words in said, words
 
 
