@@ -92,7 +92,7 @@ ACTIONS = [
     ),
     Action(
         "window.single",
-        "One "&One Window for Later Starts"Window for Later Starts",
+        "One &Window for Later Starts",
         lambda context: _flip(context, SINGLE_INSTANCE),
         checked_when=lambda context: context.settings.get(SINGLE_INSTANCE),
         menu=Menu.VIEW,
