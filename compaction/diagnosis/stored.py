@@ -17,7 +17,7 @@ from compaction.request.leaf import choose_leaf
 from compaction.request.merging import Merger
 from compaction.request.profiles import ResumeProfile, generation_for
 from compaction.request.regroup import regrouped
-from compaction.request.rows import LoadedRows
+from compaction.request.rows import LoadedRows, RowTable
 from compaction.request.wire import WireMessage, WireRequest
 from compaction.transcript import Transcript
 
@@ -48,12 +48,12 @@ def stored_request(conversation: Conversation, client: str) -> Stored:
     if conversation.transcript.format_name == PLAIN_API:
         return _document_request(conversation.transcript)
     profile = without_mending(generation_for(client))
-    rows = LoadedRows(conversation, profile, with_recovered=True)
+    rows = LoadedRows(RowTable(conversation, profile, with_recovered=True))
     rows.relink()
     leaf = choose_leaf(rows)
     t = conversation.transcript
     slots = _slots(rows, leaf, profile)
-    entries = [entry_of(t, rows.content[slot]) for slot in slots]
+    entries = [entry_of(t, rows.content(slot)) for slot in slots]
     if profile.regroups_responses:
         entries = regrouped(entries)
     drafts = Merger(profile, {}, sends_api_errors=False).fold(entries)
@@ -63,7 +63,7 @@ def stored_request(conversation: Conversation, client: str) -> Stored:
     ]
     models = [draft.model for draft in drafts if draft.role == "assistant" and draft.model != "<synthetic>"]
     request = WireRequest(client=client, at=None, messages=messages, model=models[-1] if models else "")
-    return Stored(request, rows.content[leaf] if leaf >= 0 else -1, tuple(draft.last for draft in drafts))
+    return Stored(request, rows.content(leaf) if leaf >= 0 else -1, tuple(draft.last for draft in drafts))
 
 
 def _slots(rows: LoadedRows, leaf: int, profile: ResumeProfile) -> list[int]:
@@ -76,9 +76,7 @@ def _slots(rows: LoadedRows, leaf: int, profile: ResumeProfile) -> list[int]:
         return []
     rows.profile = replace(profile, recovers_siblings=False)
     walked = set(chain_rows(rows, leaf))
-    for row in range(max(rows.boundaries(), default=0)):
-        if row not in walked:
-            rows.alive[row] = False
+    rows.hide_before(max(rows.boundaries(), default=0), walked)
     rows.profile = profile
     return chain_rows(rows, leaf)
 

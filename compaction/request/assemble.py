@@ -23,7 +23,8 @@ from compaction.request.pairing import repaired
 from compaction.request.profiles import ResumeProfile, generation_for, version_key
 from compaction.request.recorded import RecordedRequests, without_cache_control
 from compaction.request.resume import loaded
-from compaction.request.rows import LoadedRows
+from compaction.request.rows import LoadedRows, RowTable
+from compaction.request.siblings import SiblingIndex
 from compaction.request.wire import Dropped, Json, Origin, WireMessage, WireRequest
 from compaction.transcript import Flag, RecordKind
 
@@ -96,6 +97,16 @@ class Assembler:
             yield number, lines[model].request(number, begins)
 
     @cached_property
+    def table(self) -> RowTable:
+        """The rows as this generation reads them."""
+        return RowTable(self.conversation, self.profile)
+
+    @cached_property
+    def siblings(self) -> SiblingIndex:
+        """What hangs on which row."""
+        return SiblingIndex(self.table)
+
+    @cached_property
     def recorded(self) -> RecordedRequests:
         """The requests that the transcript records itself."""
         return RecordedRequests(self.conversation)
@@ -145,11 +156,11 @@ class Assembler:
         )
 
     def _next(self) -> WireRequest:
-        rows = LoadedRows(self.conversation, self.profile)
+        rows = LoadedRows(self.table)
         if self.profile.relinks_preserved:
             rows.relink()
         leaf = choose_leaf(rows)
-        records = [rows.content[row] for row in chain_rows(rows, leaf)] if leaf >= 0 else []
+        records = [rows.content(row) for row in chain_rows(rows, leaf, self.siblings)] if leaf >= 0 else []
         entries = self._entries(records)
         model = self.model or _last_model(entries)
         return self._projected(entries, None, model)
@@ -166,11 +177,11 @@ class Assembler:
 
     def _records_before(self, first: int) -> list[int]:
         """The records of the conversation that the response beginning at `first` answered."""
-        rows = LoadedRows(self.conversation, self.profile, limit=first)
+        rows = LoadedRows(self.table, limit=first)
         if self.profile.relinks_preserved:
             rows.relink()
         leaf = self._leaf_before(rows, first)
-        return [rows.content[row] for row in chain_rows(rows, leaf)] if leaf >= 0 else []
+        return [rows.content(row) for row in chain_rows(rows, leaf, self.siblings)] if leaf >= 0 else []
 
     def _leaf_before(self, rows: LoadedRows, first: int) -> int:
         """The row the response hangs on; the last spoken row before it when its parent is not there."""
@@ -181,11 +192,11 @@ class Assembler:
                 break
             parent = int(parents[parent])
         if 0 <= parent < first:
-            slot = int(rows.slot_of[parent])
-            if rows.alive[slot]:
+            slot = int(self.table.slot_of[parent])
+            if rows.alive(slot):
                 return slot
         for row in range(first - 1, -1, -1):
-            if rows.alive[row] and rows.speaks(row) and self.conversation.main[row]:
+            if rows.alive(row) and rows.speaks(row) and self.conversation.main[row]:
                 return row
         return -1
 

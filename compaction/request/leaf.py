@@ -11,7 +11,7 @@ from compaction.request.rows import LoadedRows
 
 def choose_leaf(rows: LoadedRows) -> int:
     """The slot of the leaf by the profile's rule, −1 when the client has nothing to continue."""
-    alive = [row for row in range(rows.limit) if rows.alive[row]]
+    alive = [row for row in range(rows.limit) if rows.alive(row)]
     rule = rows.profile.leaf
     if rule == "newest_of_all":
         return _newest(rows, alive)
@@ -26,7 +26,7 @@ def _newest(rows: LoadedRows, candidates: Iterable[int]) -> int:
     """The row with the latest timestamp; of equal ones the first in the file."""
     best, at = -1, -1
     for row in candidates:
-        time = rows.time[rows.content[row]]
+        time = rows.time(row)
         if time > at:
             best, at = row, time
     return best
@@ -45,7 +45,7 @@ def _checkpoint(rows: LoadedRows, main: list[int]) -> int:
         if row in seen:
             return -1
         seen.add(row)
-        row = rows.parent[row]
+        row = rows.parent(row)
     return row if row >= 0 else -1
 
 
@@ -58,7 +58,7 @@ def _last_prompt(rows: LoadedRows, last: int) -> tuple[int | None, bool]:
     if "last-prompt" not in t.type_names:
         return None, False
     records = np.flatnonzero(t.type_number[: rows.limit] == t.type_names.index("last-prompt"))
-    if not len(records) or int(records[-1]) < rows.content[last]:
+    if not len(records) or int(records[-1]) < rows.content(last):
         return None, False
     payload = t.payload(int(records[-1]))
     leaf = payload.get("leafUuid")
@@ -86,16 +86,16 @@ def _named_leaf(rows: LoadedRows, last: int) -> int:
         if row == named or beside:
             return last
         seen.add(row)
-        row = rows.parent[row]
+        row = rows.parent(row)
     return named
 
 
 def _caller_of(rows: LoadedRows, row: int) -> int:
     """The row with the call that `row` answers or hangs beside (its parent, over attachments), −1 for none."""
-    for _ in range(len(rows.parent)):
+    for _ in range(rows.limit):
         if row < 0 or not rows.rides(row):
             break
-        row = rows.parent[row]
+        row = rows.parent(row)
     if row >= 0 and rows.is_result(row):
-        row = rows.parent[row]
+        row = rows.parent(row)
     return row if row >= 0 and rows.calls(row) else -1

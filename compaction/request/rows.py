@@ -12,9 +12,9 @@ from compaction.request.profiles import ResumeProfile
 from compaction.transcript import BlockType, Flag, RecordKind, key_of
 
 MISSING = -2
-"""`parent` of a row whose parent the client does not have."""
+"""Parent of a row whose parent the client does not have."""
 NONE = -1
-"""`parent` of a row that has none."""
+"""Parent of a row that has none."""
 
 # Plain numbers: enum members cost a look-up in every test of every row.
 USER, ASSISTANT = int(RecordKind.USER), int(RecordKind.ASSISTANT)
@@ -23,10 +23,11 @@ SIDECHAIN, META, BOUNDARY = int(Flag.SIDECHAIN), int(Flag.META), int(Flag.COMPAC
 HAS_CALL, HAS_RESULT = int(Flag.TOOL_USE), int(Flag.TOOL_RESULT)
 
 _LOADED = (RecordKind.USER, RecordKind.ASSISTANT, RecordKind.SYSTEM, RecordKind.ATTACHMENT)
-
-
 _LOST_LINES = ("nul_padding", "spliced_record", "invalid_escape")
 """Damage that makes a client skip the whole line, although the record in it can be recovered."""
+
+Bools = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
 
 
 def _unreadable(conversation: Conversation, profile: ResumeProfile) -> list[int]:
@@ -43,156 +44,88 @@ def _unreadable(conversation: Conversation, profile: ResumeProfile) -> list[int]
     return found
 
 
-class LoadedRows:
-    """The rows of one transcript as a client generation loads them.
+class RowTable:
+    """All rows of one transcript as a client generation reads them; shared by every request made of it.
 
     A row is named by its *slot*: the first record with its uuid. Where a uuid stands twice (a replay after resume),
     the later record's content is used at the earlier one's place, as all clients do.
 
-    Attributes (Python lists over all records, indexed by slot):
-        parent: slot of the parent, NONE or MISSING; changed by `relink`.
-        alive: the client has this row.
-        content: the record that holds the row's content.
+    Attributes (Python lists over all records):
+        loaded: the client reads this record and it is a slot.
+        kind, flags, time: the transcript's columns (`time` in milliseconds, 0 = none).
+        parent: per slot the slot of the parent, NONE or MISSING.
+        copies: for a slot whose uuid stands more than once, its records in file order.
     """
 
-    def __init__(
-        self,
-        conversation: Conversation,
-        profile: ResumeProfile,
-        limit: int | None = None,
-        *,
-        with_recovered: bool = False,
-    ) -> None:
-        """`limit`: only the records before it. `with_recovered`: also what this reader recovered from damaged lines."""
+    def __init__(self, conversation: Conversation, profile: ResumeProfile, *, with_recovered: bool = False) -> None:
+        """`with_recovered`: also what this reader recovered from damaged lines and the client does not see."""
         self.conversation = conversation
         self.profile = profile
         self.transcript = t = conversation.transcript
-        self.limit = len(t) if limit is None else limit
         loaded = np.isin(t.kind, _LOADED) & conversation.chained
-        loaded[self.limit :] = False
         if not with_recovered:
             loaded[_unreadable(conversation, profile)] = False
-        links = loaded | ((t.kind == RecordKind.PROGRESS) & conversation.chained)
-        links[self.limit :] = False
-        slot, content = self._slots(loaded)
-        self.slot_of = slot
-        self.content: list[int] = content.tolist()
-        self.alive: list[bool] = (loaded & (slot == np.arange(len(slot)))).tolist()
-        self.parent: list[int] = self._parents(loaded, links, slot, content)
+        self.slot_of, self.copies = self._slots(loaded)
+        self.loaded: list[bool] = (loaded & (self.slot_of == np.arange(len(t)))).tolist()
+        self.parents: Numbers = self._parents(loaded)
+        self.parent: list[int] = self.parents.tolist()
         self.kind: list[int] = t.kind.tolist()
         self.flags: list[int] = t.flags.tolist()
         self.time: list[int] = t.timestamp_ms.tolist()
-        self._children: dict[int, list[int]] | None = None
+        self.message_key: list[int] = t.message_key.tolist()
 
-    def _slots(self, loaded: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """For every record the first loaded record with its uuid, and for that slot the last one."""
+    def _slots(self, loaded: Bools) -> tuple[Numbers, dict[int, list[int]]]:
+        """For every record the first loaded record with its uuid, and the records of each uuid that repeats."""
         t = self.transcript
         slot = np.arange(len(t), dtype=np.int64)
-        content = slot.copy()
+        copies: dict[int, list[int]] = {}
         members = np.flatnonzero(loaded)
         if len(members):
             _, first, inverse = np.unique(t.uuid_key[members], return_index=True, return_inverse=True)
             slot[members] = members[first][inverse]
-            content[slot[members]] = members  # later records overwrite earlier ones
-        return slot, content
+            for record in members[slot[members] != members].tolist():
+                copies.setdefault(int(slot[record]), [int(slot[record])]).append(record)
+        return slot, copies
 
-    def _parents(
-        self,
-        loaded: npt.NDArray[np.bool_],
-        links: npt.NDArray[np.bool_],
-        slot: npt.NDArray[np.int64],
-        content: npt.NDArray[np.int64],
-    ) -> list[int]:
+    def _parents(self, loaded: Bools) -> Numbers:
+        """The parent's slot of every record (of the record's own link, before copies are put together)."""
+        t, chained = self.transcript, self.conversation.chained
         raw = self.conversation.parent
-        inside = links if self.profile.bridges_progress else loaded
+        progress = (t.kind == RecordKind.PROGRESS) & chained
+        inside = loaded | progress if self.profile.bridges_progress else loaded
         parent = np.where(raw == DANGLING, MISSING, raw).astype(np.int64)
         named = parent >= 0
-        parent[named] = np.where(inside[parent[named]], slot[parent[named]], MISSING)
+        parent[named] = np.where(inside[parent[named]], self.slot_of[parent[named]], MISSING)
         if self.profile.bridges_progress:
-            parent = self._bridged(parent)
-        own = np.full(len(parent), NONE, np.int64)
-        own[slot[loaded]] = parent[content[slot[loaded]]]
-        return [int(p) for p in own]
-
-    def _bridged(self, parent: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Parents that are progress records replaced by those records' own, transitively (pointer doubling)."""
-        progress = self.transcript.kind == RecordKind.PROGRESS
-        for _ in range(len(parent).bit_length() + 1):
-            through = (parent >= 0) & progress[np.maximum(parent, 0)]
-            if not through.any():
-                break
-            parent = parent.copy()
-            parent[through] = parent[parent[through]]
-        parent[(parent >= 0) & progress[np.maximum(parent, 0)]] = MISSING
+            parent = _bridged(parent, progress)
         return parent
 
-    @property
+    @cached_property
     def children(self) -> dict[int, list[int]]:
-        """Slots of the rows below each slot, by file position; rebuilt after `relink`."""
-        if self._children is None:
-            found: dict[int, list[int]] = {}
-            for row, parent in enumerate(self.parent):
-                if parent >= 0 and self.alive[row]:
-                    found.setdefault(parent, []).append(row)
-            self._children = found
-        return self._children
-
-    def flag(self, slot: int, flag: int) -> bool:
-        """Whether the row's content record has `flag` (one of this module's numbers)."""
-        return bool(self.flags[self.content[slot]] & flag)
-
-    def is_kind(self, slot: int, kind: int) -> bool:
-        """Whether the row is of this kind (one of this module's numbers)."""
-        return self.kind[self.content[slot]] == kind
-
-    def speaks(self, slot: int) -> bool:
-        """A user or assistant row."""
-        kind = self.kind[self.content[slot]]
-        return kind in (USER, ASSISTANT)
-
-    def is_result(self, slot: int) -> bool:
-        """A user row that holds a tool_result."""
-        record = self.content[slot]
-        return self.kind[record] == USER and bool(self.flags[record] & HAS_RESULT)
-
-    def rides(self, slot: int) -> bool:
-        """A row that hangs beside the conversation: attachment, system record, injected user text."""
-        record = self.content[slot]
-        kind, flags = self.kind[record], self.flags[record]
-        if kind == ATTACHMENT:
-            return True
-        if kind == SYSTEM:
-            return not flags & BOUNDARY
-        return kind == USER and bool(flags & META) and not flags & HAS_RESULT
-
-    def message_key(self, slot: int) -> int:
-        """xxh3 of `message.id` of an assistant row, 0 when it has none."""
-        return self._message_keys[self.content[slot]]
-
-    def calls(self, slot: int) -> list[int]:
-        """Keys of the tool_use ids of an assistant row."""
-        record = self.content[slot]
-        return self._call_keys.get(record, []) if self.kind[record] == ASSISTANT else []
-
-    def answers(self, slot: int) -> list[int]:
-        """Keys of the tool_use ids that a user row's tool_results answer."""
-        record = self.content[slot]
-        return self._answer_keys.get(record, []) if self.kind[record] == USER else []
+        """The slots whose link names each slot, by file position."""
+        found: dict[int, list[int]] = {}
+        for row, parent in enumerate(self.parent):
+            if parent >= 0 and self.loaded[row]:
+                found.setdefault(parent, []).append(row)
+        return found
 
     @cached_property
-    def _message_keys(self) -> list[int]:
-        return [int(key) for key in self.transcript.message_key.tolist()]
+    def by_key(self) -> dict[int, int]:
+        """The slot of each uuid's key."""
+        keys = self.transcript.uuid_key.tolist()
+        return {keys[row]: row for row, loaded in enumerate(self.loaded) if loaded}
 
     @cached_property
-    def _call_keys(self) -> dict[int, list[int]]:
-        return self._keys(BlockType.TOOL_USE)
+    def call_keys(self) -> dict[int, list[int]]:
+        """Keys of the tool_use ids in each record."""
+        return self._block_keys(BlockType.TOOL_USE)
 
     @cached_property
-    def _answer_keys(self) -> dict[int, list[int]]:
-        return self._keys(BlockType.TOOL_RESULT)
+    def answer_keys(self) -> dict[int, list[int]]:
+        """Keys of the tool_use ids that each record's tool_results answer."""
+        return self._block_keys(BlockType.TOOL_RESULT)
 
-    def _keys(self, kind: BlockType) -> dict[int, list[int]]:
-        """The ids' keys of all blocks of one type, by record."""
+    def _block_keys(self, kind: BlockType) -> dict[int, list[int]]:
         t = self.transcript
         chosen = np.flatnonzero(t.block_type == kind)
         found: dict[int, list[int]] = {}
@@ -200,35 +133,146 @@ class LoadedRows:
             found.setdefault(record, []).append(key)
         return found
 
+    @cached_property
+    def by_time(self) -> dict[bool, tuple[list[int], list[int]]]:
+        """Per side (sidechain or not) the rows by time and their times; of equal times the earlier record stands last,
+        so that it is met first when walking back."""
+        sides: dict[bool, list[int]] = {False: [], True: []}
+        for row, loaded in enumerate(self.loaded):
+            if loaded and self.time[row] and self.transcript.type_name(row) != "system/file_snapshot":
+                sides[bool(self.flags[row] & SIDECHAIN)].append(row)
+        found = {}
+        for side, rows in sides.items():
+            rows.sort(key=lambda row: (self.time[row], -row))
+            found[side] = (rows, [self.time[row] for row in rows])
+        return found
+
+
+def _bridged(parent: Numbers, progress: Bools) -> Numbers:
+    """Parents that are progress records replaced by those records' own, transitively (pointer doubling)."""
+    for _ in range(len(parent).bit_length() + 1):
+        through = (parent >= 0) & progress[np.maximum(parent, 0)]
+        if not through.any():
+            break
+        parent = parent.copy()
+        parent[through] = parent[parent[through]]
+    parent[(parent >= 0) & progress[np.maximum(parent, 0)]] = MISSING
+    return parent
+
+
+class LoadedRows:
+    """The rows before `limit` as a client holds them: a view of the table with the relinking of one moment on top."""
+
+    def __init__(self, table: RowTable, limit: int | None = None) -> None:
+        self.table = table
+        self.profile = table.profile
+        self.conversation = table.conversation
+        self.transcript = table.transcript
+        self.limit = len(table.loaded) if limit is None else limit
+        self.boundary = 0
+        """Rows before it are gone, except `kept`."""
+        self.kept: list[int] = []
+        self._kept: set[int] = set()
+        self._relinked: dict[int, int] = {}
+
+    def alive(self, row: int) -> bool:
+        """Whether the client has this row."""
+        if not self.table.loaded[row] or row >= self.limit:
+            return False
+        return row >= self.boundary or row in self._kept
+
+    def content(self, row: int) -> int:
+        """The record that holds the row's content."""
+        copies = self.table.copies.get(row)
+        return row if copies is None else max(record for record in copies if record < self.limit)
+
+    def parent(self, row: int) -> int:
+        """The row's parent after relinking: a slot, NONE or MISSING (also when the client does not have it)."""
+        moved = self._relinked.get(row)
+        if moved is not None:
+            return moved
+        table = self.table
+        parent = table.parent[row] if row not in table.copies else int(table.parents[self.content(row)])
+        if parent < 0:
+            return parent
+        if self.alive(parent):
+            return parent
+        # What followed dropped history follows the preserved messages now.
+        return self.kept[-1] if self.kept and parent < self.boundary <= row and self.speaks(row) else MISSING
+
+    def children(self, row: int) -> list[int]:
+        """The rows below `row`, by file position."""
+        return [child for child in self.table.children.get(row, []) if self.alive(child) and self.parent(child) == row]
+
+    def flag(self, row: int, flag: int) -> bool:
+        """Whether the row's content record has `flag` (one of this module's numbers)."""
+        return bool(self.table.flags[self.content(row)] & flag)
+
+    def is_kind(self, row: int, kind: int) -> bool:
+        """Whether the row is of this kind (one of this module's numbers)."""
+        return self.table.kind[self.content(row)] == kind
+
+    def time(self, row: int) -> int:
+        """The row's timestamp in milliseconds, 0 = none."""
+        return self.table.time[self.content(row)]
+
+    def speaks(self, row: int) -> bool:
+        """A user or assistant row."""
+        return self.table.kind[self.content(row)] in (USER, ASSISTANT)
+
+    def is_result(self, row: int) -> bool:
+        """A user row that holds a tool_result."""
+        record = self.content(row)
+        return self.table.kind[record] == USER and bool(self.table.flags[record] & HAS_RESULT)
+
+    def rides(self, row: int) -> bool:
+        """A row that hangs beside the conversation: attachment, system record, injected user text."""
+        record = self.content(row)
+        kind, flags = self.table.kind[record], self.table.flags[record]
+        if kind == ATTACHMENT:
+            return True
+        if kind == SYSTEM:
+            return not flags & BOUNDARY
+        return kind == USER and bool(flags & META) and not flags & HAS_RESULT
+
+    def message_key(self, row: int) -> int:
+        """xxh3 of `message.id` of an assistant row, 0 when it has none."""
+        return self.table.message_key[self.content(row)]
+
+    def calls(self, row: int) -> list[int]:
+        """Keys of the tool_use ids of an assistant row."""
+        record = self.content(row)
+        return self.table.call_keys.get(record, []) if self.table.kind[record] == ASSISTANT else []
+
+    def answers(self, row: int) -> list[int]:
+        """Keys of the tool_use ids that a user row's tool_results answer."""
+        record = self.content(row)
+        return self.table.answer_keys.get(record, []) if self.table.kind[record] == USER else []
+
     def slot_of_uuid(self, uuid: object) -> int:
         """The slot of a uuid, MISSING when the client does not have it."""
-        if not isinstance(uuid, str):
-            return MISSING
-        return self.slot_of_key(key_of(uuid))
+        return self.slot_of_key(key_of(uuid)) if isinstance(uuid, str) else MISSING
 
     def slot_of_key(self, key: int) -> int:
         """The slot of a uuid by its xxh3 key, MISSING when the client does not have it."""
-        found = self._by_key.get(int(key), MISSING)
-        return found if found >= 0 and self.alive[found] else MISSING
-
-    @cached_property
-    def _by_key(self) -> dict[int, int]:
-        keys = self.transcript.uuid_key
-        return {int(keys[row]): row for row in range(self.limit) if self.alive[row]}
+        found = self.table.by_key.get(int(key), MISSING)
+        return found if found >= 0 and self.alive(found) else MISSING
 
     def boundaries(self) -> list[int]:
         """Slots of the compact boundaries, by file position."""
-        return [
-            b.record
-            for b in self.transcript.boundaries
-            if not b.micro and b.record < self.limit and self.alive[b.record]
-        ]
+        found = [b.record for b in self.transcript.boundaries if not b.micro and b.record < self.limit]
+        return [record for record in found if self.alive(record)]
+
+    def hide_before(self, boundary: int, keeping: set[int]) -> None:
+        """Treat the rows before `boundary` as gone, except `keeping`."""
+        self.boundary = max(self.boundary, boundary)
+        self._kept = set(keeping)
 
     def relink(self) -> bool:
         """Put preserved messages behind the summary and drop what lies before the last boundary.
 
         transcript-format.md §7: cut at the last boundary by file position, then summary, preserved, later records.
-        A compaction without preserved messages leaves the links as they are (its boundary has no parent anyway).
+        Where no compaction preserved anything the links stay as they are (a boundary has no parent anyway).
         Returns whether messages were preserved.
         """
         boundaries = self.boundaries()
@@ -236,20 +280,19 @@ class LoadedRows:
         if not keeping:
             return False
         last = boundaries[-1]
-        kept = self._preserved(last) if keeping[-1] == last else (MISSING, [])
-        if kept is None:
+        found = self._preserved(last) if keeping[-1] == last else (MISSING, [])
+        if found is None:
             return False
-        anchor, rows = kept
+        anchor, rows = found
         if any(row < 0 for row in rows):
             return False
         if rows:
             self._splice(anchor, rows)
-        self._drop_before(last, rows)
-        self._children = None
+        self.boundary, self.kept, self._kept = last, rows, set(rows)
         return bool(rows)
 
     def _preserved_field(self, boundary: int) -> dict[str, object]:
-        details = self.transcript.payload(self.content[boundary]).get("compactMetadata")
+        details = self.transcript.payload(self.content(boundary)).get("compactMetadata")
         if not isinstance(details, dict):
             return {}
         return {k: details[k] for k in ("preservedMessages", "preservedSegment") if isinstance(details.get(k), dict)}
@@ -273,27 +316,16 @@ class LoadedRows:
             walked.append(row)
             if row == head:
                 return self.slot_of_uuid(segment.get("anchorUuid")), walked[::-1]
-            row = self.parent[row]
+            row = self.parent(row)
         return None
 
     def _splice(self, anchor: int, rows: list[int]) -> None:
+        """anchor → rows in order → what hung on the anchor."""
         kept = set(rows)
-        followers = [row for row in self.children.get(anchor, []) if row not in kept]
+        followers = [row for row in self.children(anchor) if row not in kept] if anchor >= 0 else []
         previous = anchor
         for row in rows:
-            self.parent[row] = previous
+            self._relinked[row] = previous
             previous = row
         for row in followers:
-            self.parent[row] = rows[-1]
-
-    def _drop_before(self, boundary: int, kept: list[int]) -> None:
-        staying = set(kept)
-        gone = [row for row in range(boundary) if self.alive[row] and row not in staying]
-        for row in gone:
-            self.alive[row] = False
-        if not kept:
-            return
-        dropped = set(gone)
-        for row in range(self.limit):
-            if self.alive[row] and self.speaks(row) and self.parent[row] in dropped:
-                self.parent[row] = kept[-1]
+            self._relinked[row] = rows[-1]

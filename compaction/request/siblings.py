@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import insort
 from dataclasses import dataclass, field
 
-from compaction.request.rows import ASSISTANT, HAS_CALL, META, SIDECHAIN, USER, LoadedRows
+from compaction.request.rows import ASSISTANT, META, SIDECHAIN, USER, LoadedRows, RowTable
 
 
 @dataclass(slots=True)
@@ -23,9 +23,56 @@ class _Segment:
     anchored: dict[int, list[int]] = field(default_factory=dict)
 
 
-def recover_siblings(rows: LoadedRows, chain: list[int], seen: set[int]) -> list[int]:
+class SiblingIndex:
+    """The rows of every response, the row of every call, and the results that hang on every row; made once a file."""
+
+    def __init__(self, table: RowTable) -> None:
+        self.rows = LoadedRows(table)
+        self.responses: dict[int, list[int]] = {}
+        self.owner: dict[int, int] = {}
+        self.results_of: dict[int, dict[int, None]] = {}
+        results = []
+        for row, loaded in enumerate(table.loaded):
+            if not loaded:
+                continue
+            if self.rows.is_kind(row, ASSISTANT) and self.rows.message_key(row):
+                self.responses.setdefault(self.rows.message_key(row), []).append(row)
+                self._own(row)
+            elif self.rows.is_result(row):
+                results.append(row)
+        for row in results:
+            self._hang(row)
+
+    def _own(self, row: int) -> None:
+        """The row of each call's id; −1 where two responses use the same id."""
+        for key in self.rows.calls(row):
+            other = self.owner.get(key, row)
+            same = other >= 0 and self.rows.message_key(other) == self.rows.message_key(row)
+            self.owner[key] = row if same else -1
+
+    def _hang(self, row: int) -> None:
+        """By its parent, by `sourceToolAssistantUUID` and by the call's id."""
+        rows = self.rows
+        parent = rows.parent(row)
+        if parent >= 0:
+            self.results_of.setdefault(parent, {})[row] = None
+        answers = rows.answers(row)
+        if answers and parent >= 0 and set(rows.calls(parent)).issuperset(answers):
+            return
+        source = rows.slot_of_uuid(rows.transcript.payload(rows.content(row)).get("sourceToolAssistantUUID"))
+        for host in [source, *(self.owner.get(key, -1) for key in answers)]:
+            if host >= 0 and host != parent and self._same_side(row, host):
+                self.results_of.setdefault(host, {})[row] = None
+
+    def _same_side(self, one: int, other: int) -> bool:
+        rows, t = self.rows, self.rows.transcript
+        agents = t.agent_id(rows.content(one)), t.agent_id(rows.content(other))
+        return rows.flag(one, SIDECHAIN) == rows.flag(other, SIDECHAIN) and agents[0] == agents[1]
+
+
+def recover_siblings(rows: LoadedRows, index: SiblingIndex, chain: list[int], seen: set[int]) -> list[int]:
     """`chain` with the missed rows woven in by file order; `seen` gains them."""
-    finder = _Finder(rows, chain, seen)
+    finder = _Finder(rows, index, chain, seen)
     segments = []
     done: set[int] = set()
     for position, row in enumerate(chain):
@@ -40,62 +87,17 @@ def recover_siblings(rows: LoadedRows, chain: list[int], seen: set[int]) -> list
 
 
 class _Finder:
-    def __init__(self, rows: LoadedRows, chain: list[int], seen: set[int]) -> None:
+    def __init__(self, rows: LoadedRows, index: SiblingIndex, chain: list[int], seen: set[int]) -> None:
         self.rows = rows
+        self.index = index
         self.chain = chain
         self.seen = seen
         self.position = {row: place for place, row in enumerate(chain)}
         self.rank: dict[int, float] = {}
-        self.responses: dict[int, list[int]] = {}
-        self.owner: dict[int, int] = {}
-        self.results_of: dict[int, dict[int, None]] = {}
         self.answered = {key for row in chain for key in rows.answers(row)}
-        self._index()
 
-    def _index(self) -> None:
-        rows = self.rows
-        results = []
-        for row in range(rows.limit):
-            if not rows.alive[row]:
-                continue
-            if rows.is_kind(row, ASSISTANT) and rows.message_key(row):
-                self.responses.setdefault(rows.message_key(row), []).append(row)
-                if rows.flag(row, HAS_CALL):
-                    self._own(row)
-            elif rows.is_result(row):
-                results.append(row)
-        for row in results:
-            self._hang(row)
-
-    def _own(self, row: int) -> None:
-        """The row of each call's id; −1 where two responses use the same id."""
-        for key in self.rows.calls(row):
-            other = self.owner.get(key, row)
-            same = other >= 0 and self.rows.message_key(other) == self.rows.message_key(row)
-            self.owner[key] = row if same else -1
-
-    def _hang(self, row: int) -> None:
-        rows = self.rows
-        parent = rows.parent[row]
-        if parent >= 0:
-            self._note(parent, row)
-        answers = rows.answers(row)
-        known = set(rows.calls(parent)) if parent >= 0 and rows.alive[parent] else set()
-        if answers and known.issuperset(answers):
-            return
-        source = rows.slot_of_uuid(rows.transcript.payload(rows.content[row]).get("sourceToolAssistantUUID"))
-        for host in [source, *(self.owner.get(key, -1) for key in answers)]:
-            if host >= 0 and host != parent and self._same_side(row, host):
-                self._note(host, row)
-
-    def _note(self, host: int, row: int) -> None:
-        self.results_of.setdefault(host, {})[row] = None
-
-    def _same_side(self, one: int, other: int) -> bool:
-        rows, t = self.rows, self.rows.transcript
-        return rows.flag(one, SIDECHAIN) == rows.flag(other, SIDECHAIN) and t.agent_id(rows.content[one]) == t.agent_id(
-            rows.content[other]
-        )
+    def _results_of(self, host: int) -> list[int]:
+        return [row for row in self.index.results_of.get(host, ()) if self.rows.alive(row)]
 
     def key(self, row: int) -> tuple[float, int]:
         """Where a row stands: its file position, or behind its call when it was written before it."""
@@ -103,7 +105,7 @@ class _Finder:
 
     def segment(self, row: int, position: int, key: int) -> _Segment | None:
         """What is missing of the response that `row` belongs to; None when nothing is."""
-        group = self.responses.get(key, [row])
+        group = [r for r in self.index.responses.get(key, [row]) if self.rows.alive(r)]
         members = set(group)
         found = [r for r in group if r not in self.seen]
         found += self._results(group, members)
@@ -126,17 +128,17 @@ class _Finder:
         far: list[int] = []
         had: set[int] = set()
         for host in group:
-            for row in self.results_of.get(host, {}):
+            for row in self._results_of(host):
                 if row not in self.seen and row not in had:
                     had.add(row)
-                    (near if self.rows.parent[row] in members else far).append(row)
+                    (near if self.rows.parent(row) in members else far).append(row)
         if far:
             answered = {key for row in near for key in self.rows.answers(row)}
             last = max(group)
             for row in sorted(far, key=self.key):
                 answers = self.rows.answers(row)
                 open_keys = [key for key in answers if key not in answered and key not in self.answered]
-                if any(self.owner.get(key, -1) in members for key in open_keys):
+                if any(self.index.owner.get(key, -1) in members for key in open_keys):
                     answered.update(answers)
                     self.rank[row] = max(float(row), last + 0.5)
                     near.append(row)
@@ -160,7 +162,7 @@ class _Finder:
     def _hosts(self, group: list[int], members: set[int]) -> list[int]:
         hosts = list(group)
         for host in group:
-            for row in self.results_of.get(host, {}):
+            for row in self._results_of(host):
                 if row in self.seen and row not in members:
                     members.add(row)
                     hosts.append(row)
@@ -169,7 +171,7 @@ class _Finder:
     def _tails(self, host: int) -> list[int]:
         """Single lines of riding records below `host` that the walk did not pass."""
         found: list[int] = []
-        for child in self.rows.children.get(host, []):
+        for child in self.rows.children(host):
             for row in self._line(child, self.rows.flag(host, SIDECHAIN)):
                 self.seen.add(row)
                 found.append(row)
@@ -184,10 +186,10 @@ class _Finder:
             if row in self.seen or rows.flag(row, SIDECHAIN) != sidechain or not rows.rides(row):
                 return []
             line.append(row)
-            below = [r for r in rows.children.get(row, []) if r not in self.seen]
+            below = [r for r in rows.children(row) if r not in self.seen]
             if len(below) > 1:
                 return []
-            if not below or len(line) > len(rows.parent):
+            if not below or len(line) > rows.limit:
                 return line
             row = below[0]
 
