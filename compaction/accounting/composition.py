@@ -11,10 +11,18 @@ Tokens = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]
 
 _CLEARED_FIRST = (
-    Category.TOOL_RESULT, Category.IMAGES, Category.THINKING, Category.ATTACHMENTS, Category.TOOL_USE,
-    Category.ASSISTANT_TEXT, Category.USER_TEXT, Category.SUMMARY, Category.SYSTEM_AND_TOOLS,
-)  # fmt: skip
-"""What shrinks first when the client cleared content: old tool results (compaction.md 4)."""
+    Category.TOOL_RESULT,
+    Category.IMAGES,
+    Category.SYSTEM_AND_TOOLS,
+    Category.ATTACHMENTS,
+    Category.THINKING,
+    Category.TOOL_USE,
+    Category.ASSISTANT_TEXT,
+    Category.USER_TEXT,
+    Category.SUMMARY,
+)
+"""What shrinks first when the client cleared content: old tool results (compaction.md 4), then what is not on record (a
+file may begin in the middle of a session, with its results unseen)."""
 _UNSEEN_FIRST = (
     Category.ATTACHMENTS, Category.THINKING, Category.SYSTEM_AND_TOOLS, Category.TOOL_RESULT, Category.IMAGES,
     Category.TOOL_USE, Category.ASSISTANT_TEXT, Category.USER_TEXT, Category.SUMMARY,

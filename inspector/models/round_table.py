@@ -20,6 +20,8 @@ _ROOT = QModelIndex()
 _LEADING = ("Round", "Line", "Model", "Context", "Output")
 _TRAILING = ("Hidden thinking", "Cache read", "Cache written", "USD", "Event")
 COLUMNS = (*_LEADING, *(category.title for category in Category), *_TRAILING)
+WIDEST = {"Output": "1 (placeholder, about 1,000)", "Model": "claude-sonnet-4-5-20250929", "Event": "m" * 30}
+"""What a column should have room for, where it is more than seven digits."""
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 

@@ -64,7 +64,7 @@ class LimitsDialog(QDialog):
         layout.addLayout(form)
         layout.addWidget(self.problem)
         layout.addWidget(buttons)
-        self.resize(self.fontMetrics().averageCharWidth() * 78, self.sizeHint().height())
+        self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 110)
 
     @staticmethod
     def _editor(spec: SettingSpec, value: object) -> QLineEdit | QCheckBox:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtGui import QFontMetrics, QPainter, QPixmap
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -27,7 +27,7 @@ from compaction.errors import NothingWritten
 from inspector.context import AppContext
 from inspector.documents.accounting import accounting_of
 from inspector.documents.document import Document, Scope, Selection
-from inspector.models.round_table import COLUMNS, RoundTable, events_by_round
+from inspector.models.round_table import COLUMNS, WIDEST, RoundTable, events_by_round
 from inspector.views.charts.context_plot import COST_MODES, ContextPlot
 from inspector.views.charts.legend import Legend
 from inspector.views.detail.pages import plain_label
@@ -100,9 +100,12 @@ class ContextChart(QWidget):
         self.table.verticalHeader().hide()
         self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.table.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().height() * 1.4))
-        width = self.fontMetrics().averageCharWidth()
+        bold = self.table.horizontalHeader().font()
+        bold.setBold(True)
+        titles, figures = QFontMetrics(bold), self.fontMetrics()
         for column, title in enumerate(COLUMNS):
-            self.table.setColumnWidth(column, width * max(len(title) + 3, 30 if title in ("Model", "Event") else 9))
+            needed = figures.horizontalAdvance(WIDEST.get(title, "1,000,000"))
+            self.table.setColumnWidth(column, max(titles.horizontalAdvance(title), needed) + figures.height())
         self.table.horizontalHeader().setStretchLastSection(True)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.plot)
