@@ -25,6 +25,21 @@ Block = tuple[int, int]
 """(record, block): 0-based record and position in its content."""
 
 
+class Lookup:
+    """Rows by key in a column of keys: sorted once, so that each look-up costs a few steps whatever the size."""
+
+    def __init__(self, keys: npt.NDArray[np.uint64]) -> None:
+        self._order = np.argsort(keys, kind="stable")
+        self._sorted = keys[self._order]
+
+    def rows(self, key: int) -> list[int]:
+        """The rows that hold `key`, ascending."""
+        wanted = np.uint64(key)
+        start = int(np.searchsorted(self._sorted, wanted, "left"))
+        end = int(np.searchsorted(self._sorted, wanted, "right"))
+        return [int(row) for row in self._order[start:end]]
+
+
 @dataclass(frozen=True)
 class Case:
     """One session under the doctor's eyes.
@@ -98,6 +113,14 @@ class Case:
         return self.conversation.epochs[-1].first_record if self.conversation.epochs else 0
 
     @cached_property
+    def _by_uuid(self) -> Lookup:
+        return Lookup(self.transcript.uuid_key)
+
+    @cached_property
+    def _by_tool_id(self) -> Lookup:
+        return Lookup(self.transcript.block_key)
+
+    @cached_property
     def preserved(self) -> tuple[int, list[str]]:
         """The last boundary and the uuids that its compaction preserved by name; (-1, []) without such."""
         cuts = [e.boundary_record for e in self.conversation.epochs if e.boundary_record >= 0]
@@ -153,9 +176,7 @@ class Case:
     def twins(self, record: int) -> list[int]:
         """The records with this record's uuid, itself among them (a replay after resume is no fault)."""
         key = self.transcript.uuid_key[record]
-        if not key:
-            return [record]
-        return [int(r) for r in np.flatnonzero(self.transcript.uuid_key == key)]
+        return self._by_uuid.rows(int(key)) if key else [record]
 
     def once(self, records: list[int]) -> list[int]:
         """The records without repeats of a uuid, each as the repeat that lies on the chain where one does."""
@@ -172,8 +193,7 @@ class Case:
     def blocks_with_key(self, key: int) -> list[int]:
         """Rows of the block table with this tool id, by file position; sidechains left out."""
         t = self.transcript
-        rows = np.flatnonzero(t.block_key == np.uint64(key))
-        return [int(b) for b in rows if self.conversation.thread[t.block_record[b]] == 0]
+        return [b for b in self._by_tool_id.rows(key) if self.conversation.thread[t.block_record[b]] == 0]
 
     def places_with_id(self, identity: str) -> list[Block]:
         """(record, block) of every call and result with this tool id."""

@@ -107,6 +107,15 @@ class RequestView:
             turns.append(Turn(len(turns), role, tuple(waiting)))
         return tuple(turns)
 
+    @cached_property
+    def _turn_numbers(self) -> dict[int, int]:
+        return {block.message: turn.number for turn in self.turns for block in turn.blocks}
+
+    def turn_of(self, message: int) -> Turn | None:
+        """The turn that holds a message, None for one without blocks or one that the API ignores."""
+        number = self._turn_numbers.get(message)
+        return None if number is None else self.turns[number]
+
     def following(self, turn: Turn) -> Turn | None:
         """The turn after `turn`, or None."""
         return self.turns[turn.number + 1] if turn.number + 1 < len(self.turns) else None

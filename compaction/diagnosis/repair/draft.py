@@ -12,11 +12,16 @@ from compaction.transcript.edits import Edit, InsertRecord, RemoveRecord, Replac
 
 @dataclass(slots=True)
 class Slot:
-    """One record of the new version: `origin` is its number in the original (-1: new), `data` None while unchanged."""
+    """One record of the new version: `origin` is its number in the original (-1: new), `data` None while unchanged.
+
+    `home` is the original's record that a new one stands behind (None: the start), `behind` the new ones behind it.
+    """
 
     origin: int
     data: bytes | None = None
     removed: bool = False
+    home: Slot | None = None
+    behind: list[Slot] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
 
@@ -40,31 +45,35 @@ class Draft:
         self.original = original
         self.keep_damage = True
         self.members: dict[str, SetMember] = {}
+        self._start = Slot(-1, removed=True)
         self._slots = [Slot(record) for record in range(len(original))]
 
     @property
     def changed(self) -> bool:
         """Whether the new version differs from the original at all."""
-        return not self.keep_damage or bool(self.members) or any(s.removed or s.data is not None for s in self._slots)
+        return not self.keep_damage or bool(self.members) or any(True for _ in self._record_edits())
 
     def slots(self) -> list[Slot]:
         """The records of the new version, in its order."""
-        return [s for s in self._slots if not s.removed and not self._left_out(s)]
+        return [s for s in self.all_slots() if not s.removed and not self._left_out(s)]
 
     def all_slots(self) -> list[Slot]:
         """The same with what was removed at its old place."""
-        return self._slots
+        found = list(self._start.behind)
+        for slot in self._slots:
+            found.append(slot)
+            found += slot.behind
+        return found
 
     def _left_out(self, slot: Slot) -> bool:
         return not self.keep_damage and slot.origin >= 0 and self.original.kind[slot.origin] == RecordKind.DAMAGED
 
     def insert_behind(self, slot: Slot | None, data: bytes) -> Slot:
         """A new record behind `slot` (None: at the start)."""
-        new = Slot(-1, data)
-        place = 0
-        if slot is not None:
-            place = next(n for n, s in enumerate(self._slots) if s is slot) + 1
-        self._slots.insert(place, new)
+        home = self._start if slot is None else slot.home or slot
+        new = Slot(-1, data, home=home)
+        place = next((n + 1 for n, other in enumerate(home.behind) if other is slot), 0)
+        home.behind.insert(place, new)
         return new
 
     def data_of(self, slot: Slot) -> bytes:
@@ -77,7 +86,7 @@ class Draft:
 
     def _record_edits(self) -> Iterator[Edit]:
         behind = -1
-        for slot in self._slots:
+        for slot in self.all_slots():
             if slot.origin < 0:
                 if not slot.removed and slot.data is not None:
                     yield InsertRecord(behind, slot.data)

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
-
 from compaction.conversation import Conversation, Session, build_conversation
 from compaction.diagnosis.case import Case, open_case
 from compaction.diagnosis.doctor import findings_of
@@ -18,6 +16,7 @@ from compaction.diagnosis.repair.draft import Draft, Slot
 from compaction.diagnosis.repair.editor import Editor, PostponedError
 from compaction.diagnosis.repair.fixes.records import FIXES as RECORD_FIXES
 from compaction.diagnosis.repair.registry import fix_named
+from compaction.diagnosis.rules.damage import records_on_line
 from compaction.errors import UsageError
 from compaction.progress import Progress
 from compaction.request import default_client
@@ -332,7 +331,7 @@ def _left_out(draft: Draft) -> Iterator[RecordChange]:
 
 def _sound_records(draft: Draft, line: int) -> list[int]:
     t = draft.original
-    return [int(r) for r in np.flatnonzero(t.line == line) if t.kind[r] != RecordKind.DAMAGED]
+    return [r for r in records_on_line(t, line) if t.kind[r] != RecordKind.DAMAGED]
 
 
 def _risks(made: list[Chosen], after: tuple[Finding, ...]) -> Iterator[str]:

@@ -54,7 +54,7 @@ def _break(case: Case, code: str, record: int, what: str) -> Finding:
     """The finding of a record that lost the way to what came before it."""
     t = case.transcript
     on_chain = case.on_chain(record) and record >= case.window_start
-    candidates = bridge_candidates(case.conversation, record)
+    candidates = bridge_candidates(case.conversation, record) if on_chain else []
     lost = [r for r in _restored(case, candidates) if not case.on_chain(r)] if on_chain else []
     endless = code in ENDLESS and on_chain
     harmful = endless or any(case.speaks[r] for r in lost)
@@ -239,9 +239,15 @@ def sibling_results(case: Case) -> Iterator[Finding]:
 
 def _lies_beside(case: Case, response: int, results: list[int]) -> bool:
     """Whether the response goes on in the chain (else the results are a branch the person left)."""
-    records = case.conversation.response_records(response)
-    later = [r for r in case.chain if r > records[0] and case.conversation.response_of[r] != response]
-    return any(case.speaks[r] and r not in results for r in later)
+    first = case.conversation.response_records(response)[0]
+    # From the end, where the answer nearly always is: the whole chain is walked only when nothing follows.
+    for record in reversed(case.chain):
+        if record > first and case.speaks[record] and case.conversation.response_of[record] != response:
+            if record not in results:
+                return True
+        elif record <= first:
+            return False
+    return False
 
 
 def _answered(case: Case, results: Iterable[int]) -> Iterator[str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from compaction.diagnosis.case import Case
 from compaction.diagnosis.model import Finding, Repair, Severity
-from compaction.transcript import RecordKind
+from compaction.transcript import RecordKind, Transcript
 from compaction.transcript.damage import Damage
 
 REWRITE = "one_record_per_line"
@@ -42,8 +42,13 @@ def damaged_lines(case: Case) -> Iterator[Finding]:
         yield _finding(case, damage)
 
 
+def records_on_line(t: Transcript, line: int) -> range:
+    """The records of a line, damaged stretches among them; lines ascend, so this is a binary search."""
+    return range(int(np.searchsorted(t.line, line, "left")), int(np.searchsorted(t.line, line, "right")))
+
+
 def _finding(case: Case, damage: Damage) -> Finding:
-    records = [int(r) for r in np.flatnonzero(case.transcript.line == damage.line)]
+    records = list(records_on_line(case.transcript, damage.line))
     sound = [r for r in records if case.transcript.kind[r] != RecordKind.DAMAGED]
     severity = _severity(case, damage, sound)
     stubs = sum(case.transcript.kind[r] == RecordKind.DAMAGED for r in records)

@@ -52,7 +52,7 @@ def is_session(case: Case, finding: Finding) -> bool:
 
 def turn_of(case: Case, message: int) -> Turn | None:
     """The turn that holds a wire message."""
-    return next((t for t in case.view.turns if any(b.message == message for b in t.blocks)), None)
+    return case.view.turn_of(message)
 
 
 def placed_of(case: Case, record: int, block: int) -> Placed | None:
