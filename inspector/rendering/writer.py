@@ -115,7 +115,7 @@ class DocumentWriter:
 
     def _write_part(self, part: Part) -> None:
         text = source_text(part)
-        room = min(PART_LIMIT, max(DOCUMENT_LIMIT - self._used, 0))
+        room = min(part_limit(text), max(DOCUMENT_LIMIT - self._used, 0))
         if len(text) > room and not isinstance(part, Heading | Note):
             self._folded_part(part, text, room)
             return
@@ -448,6 +448,14 @@ class DocumentWriter:
         if isinstance(colour, tuple):
             return QColor(*colour)
         return self._colours.terminal[colour] if colour < 16 else QColor(*ansi.palette_rgb(colour))
+
+
+def part_limit(text: str) -> int:
+    """Most characters of a text in the rich view: `PART_LIMIT`, a third of it for scripts beyond ASCII.
+
+    Their characters take about three bytes each, and several times as long to lay out.
+    """
+    return PART_LIMIT if text[:PART_LIMIT].isascii() else PART_LIMIT // 3
 
 
 def _images_to_text(document: QTextDocument) -> None:

@@ -39,7 +39,7 @@ def test_rows_are_those_of_a_wrap_after_so_many_characters(text: str, columns: i
 
 
 def test_line_starts_across_chunks() -> None:
-    text = ("x" * 999 + "\n") * 2200 + "é" + ("y" * 99 + "\n") * 3000
+    text = ("x" * 999 + "\n") * 2200 + "é" + ("y" * 99 + "\n") * 30_000 + "日\n" * 9000 + "z" * 1_500_000 + "\n"
     expected = [0, *(position + 1 for position, character in enumerate(text) if character == "\n")]
     assert line_starts(text).tolist() == expected
 

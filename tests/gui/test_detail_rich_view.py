@@ -171,6 +171,12 @@ def test_a_10_mb_block_is_folded_and_says_so(view: RichView) -> None:
         block = block.next()
 
 
+def test_scripts_beyond_ascii_are_folded_earlier(view: RichView) -> None:
+    view.set_parts([Code("日" * (writer.PART_LIMIT // 2))])
+    assert len(view.folded) == 1
+    assert view.document().characterCount() < writer.PART_LIMIT // 2
+
+
 def test_show_all_gives_the_whole_text(view: RichView) -> None:
     text = "y" * (writer.PART_LIMIT + 10)
     view.set_parts([Code(text)])
