@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from compaction.conversation import Session
     from inspector.documents.document import Document
 
+    Result = tuple[SessionAccounts | None, CurrentContext]
+
 AGAIN_MILLISECONDS = 1500
 """A session that grows is counted again when it was quiet for so long."""
 
@@ -43,9 +45,10 @@ class Accounting(QObject):
         super().__init__(document)
         self._document = document
         self._runner: JobRunner | None = None
-        self._counted: Session | None = None
+        self._counted: tuple[Session, bool] | None = None
+        self._full = False
         self._book: PriceBook | None = None
-        self._job: Job[tuple[SessionAccounts, CurrentContext]] | None = None
+        self._job: Job[Result] | None = None
         self.accounts: SessionAccounts | None = None
         self.current: CurrentContext | None = None
         self.client = ""
@@ -66,12 +69,19 @@ class Accounting(QObject):
             self._book = load_price_book()
         return self._book
 
-    def ensure(self, runner: JobRunner) -> None:
-        """See to it that the present session is counted; a complete one at once, a growing one when it is quiet."""
+    def ensure(self, runner: JobRunner, full: bool = True) -> None:
+        """See to it that the present session is counted; a complete one at once, a growing one when it is quiet.
+
+        Args:
+            full: `accounts` are wanted too; else `current` alone is enough, which costs next to nothing.
+        """
         self._runner = runner
+        self._full |= full
         session = self._document.session
-        if session is not None and session is not self._counted and session.transcript.complete:
-            self._timer.start(AGAIN_MILLISECONDS if self.accounts is not None else 0)
+        if session is None or not session.transcript.complete or self._counted == (session, self._full):
+            return
+        grown = self.current is not None and self._counted is not None and self._counted[0] is not session
+        self._timer.start(AGAIN_MILLISECONDS if grown else 0)
 
     def choose(
         self, client: str | None = None, overrides: WindowSettings | None = None, price_set: str | None = None
@@ -85,33 +95,35 @@ class Accounting(QObject):
 
     def _on_reloaded(self) -> None:
         if self._runner is not None:
-            self.ensure(self._runner)
+            self.ensure(self._runner, self._full)
 
     def _start(self) -> None:
         session, runner = self._document.session, self._runner
         if session is None or runner is None or not session.transcript.complete:
             return
         known = self.accounts if self.accounts is not None and self.accounts.session is session else None
-        client, overrides, name = self.client, self.overrides, self.price_set
-        self._counted = session
+        client, overrides, name, full = self.client, self.overrides, self.price_set, self._full
+        self._counted = session, full
 
-        def work(progress: Progress) -> tuple[SessionAccounts, CurrentContext]:
+        def work(progress: Progress) -> Result:
             from compaction.accounting.accounts import account_session
             from compaction.accounting.current import current_context
 
+            current = current_context(session.conversation, client or None, overrides)
+            if not full:
+                return known, current
             prices = self.prices.set(name)
-            accounts = known.priced(prices) if known is not None else account_session(session, prices, progress)
-            return accounts, current_context(session.conversation, client or None, overrides)
+            return (known.priced(prices) if known is not None else account_session(session, prices, progress)), current
 
-        job = runner.start(
-            Op("Counting tokens and cost", work, token=f"accounting {id(self)}", quiet=known is not None)
-        )
+        quiet = known is not None or not full
+        job = runner.start(Op("Counting tokens and cost", work, token=f"accounting {id(self)}", quiet=quiet))
         self._job, self.running = job, True
         job.success(self._on_counted).failure(self._on_failure).finished(lambda: self._on_finished(job))
         self.changed.emit()
 
-    def _on_counted(self, result: tuple[SessionAccounts, CurrentContext]) -> None:
-        self.accounts, self.current = result
+    def _on_counted(self, result: Result) -> None:
+        accounts, self.current = result
+        self.accounts = accounts if accounts is not None else self.accounts
         self.error = None
         if self.current.just_compacted:
             self.suppression.suppress()
@@ -121,7 +133,7 @@ class Accounting(QObject):
     def _on_failure(self, error: Exception) -> None:
         self.error = error
 
-    def _on_finished(self, job: Job[tuple[SessionAccounts, CurrentContext]]) -> None:
+    def _on_finished(self, job: Job[Result]) -> None:
         if job is self._job:
             self.running = False
             self.changed.emit()

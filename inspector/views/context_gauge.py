@@ -105,7 +105,7 @@ class ContextGauge(QWidget):
         self.opened.connect(self._open)
         self.accounting.changed.connect(self.refresh)
         context.theme.changed.connect(self.refresh)
-        self.accounting.ensure(context.runner)
+        self.accounting.ensure(context.runner, full=False)
         self.refresh()
 
     def refresh(self) -> None:

@@ -261,6 +261,34 @@ def test_the_gauge_has_four_levels_in_words_and_names_its_sources(
     assert gauge.label.text() in gauge.accessibleName()
 
 
+def test_the_gauge_alone_does_not_divide_the_context_of_every_round(
+    app_context: AppContext, open_session: Open, qtbot: QtBot
+) -> None:
+    document = open_session(long_session(4))
+    gauge = ContextGauge(app_context, document)
+    qtbot.addWidget(gauge)
+    accounting = accounting_of(document)
+    qtbot.waitUntil(lambda: accounting.current is not None and not accounting.running)
+    assert accounting.accounts is None
+    counted(app_context, document)
+    assert accounting.accounts is not None
+
+
+def test_the_warning_is_hidden_right_after_a_compaction_section_1(
+    app_context: AppContext, open_session: Open, qtbot: QtBot
+) -> None:
+    session = SessionBuilder()
+    session.prompt("go")
+    session.answer("msg_1", **usage(0, 0, 178_000))
+    session.boundary("manual", 178_000, "Summary: " + "word " * 300)
+    document = open_session(session)
+    gauge = ContextGauge(app_context, document)
+    qtbot.addWidget(gauge)
+    counted(app_context, document)
+    assert gauge.label.text().endswith("just compacted")
+    assert gauge.accounting.suppression.suppressed
+
+
 def test_the_gauge_opens_the_chart_in_the_window(window: MainWindow, app_context: AppContext, tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
     path.write_bytes(long_session().bytes())
