@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from compaction.accounting.client_totals import ClientTotals
 from compaction.accounting.figure import UNKNOWN, Figure, Method
 from compaction.accounting.models import model_key
 from compaction.accounting.prices import BUCKETS, PriceSet
 from compaction.accounting.pricing import PricedCharges, price_charges
-from compaction.accounting.unrecorded import UnrecordedUsage, unrecorded_usage
+from compaction.accounting.unrecorded import Stretch, UnrecordedUsage, distinct_stretches, unrecorded_usage
 from compaction.accounting.usage import FileUsage, Responses
 
 _LONGEST_REQUEST = 600_000
@@ -61,7 +60,7 @@ class CostState:
         unrecorded: requests that only the client's own totals show; they are part of `models` and of the total.
         api_time, duration: milliseconds.
         start_ms: of the first response, UTC milliseconds, 0 unknown.
-        client_usd: the client's own newest totals (cost-state), summed over sessions; None when there are none.
+        client_usd: what the client itself counted (cost-state), copies once; None when it wrote no totals.
         files: what each file contributes.
     """
 
@@ -118,7 +117,7 @@ def cost_state(responses: Responses, prices: PriceSet) -> CostState:
     for entry in missing:
         _add_unrecorded(models.setdefault(model_key(entry.model), ModelCost(model_key(entry.model))), entry)
     ordered = sorted(models.values(), key=lambda m: (-m.total_usd, -sum(m.tokens), m.model))
-    latest = _latest_totals(responses)
+    told = distinct_stretches(responses.client_totals)
     usd = np.zeros(responses.count)
     np.add.at(usd, responses.charges["response"], priced.usd.sum(axis=1) + priced.web_usd)
     times = responses.time[responses.time > 0]
@@ -130,21 +129,12 @@ def cost_state(responses: Responses, prices: PriceSet) -> CostState:
         models={model.model: model for model in ordered},
         usd_by_response=usd,
         unrecorded=missing,
-        api_time=_api_time(responses, api, latest),
+        api_time=_api_time(responses, api, told),
         duration=_duration(responses, times),
         start_ms=int(times.min()) if len(times) else 0,
-        client_usd=sum(t.usd for t in latest) if latest else None,
+        client_usd=sum(s.usd for s in told) if told else None,
         files=responses.files,
     )
-
-
-def _latest_totals(responses: Responses) -> list[ClientTotals]:
-    newest: dict[str, ClientTotals] = {}
-    for totals in responses.client_totals:
-        held = newest.get(totals.session)
-        if held is None or totals.usd >= held.usd:
-            newest[totals.session] = totals
-    return list(newest.values())
 
 
 def _duration(responses: Responses, times: npt.NDArray[np.int64]) -> Figure:
@@ -163,12 +153,12 @@ def _api_milliseconds(responses: Responses) -> npt.NDArray[np.float64]:
     return np.clip(spent, 0, _LONGEST_REQUEST).astype(np.float64)
 
 
-def _api_time(responses: Responses, api: npt.NDArray[np.float64], latest: list[ClientTotals]) -> Figure:
+def _api_time(responses: Responses, api: npt.NDArray[np.float64], stretches: list[Stretch]) -> Figure:
     """The client's own figure for sessions that have one; timestamps for the others, where all records were read."""
     rows = responses.rows[responses.best]
-    told = np.isin(rows["session"], [responses.names.sessions.number(t.session) for t in latest])
-    recorded = sum(t.api_ms for t in latest)
-    if told.all() and latest:
+    told = np.isin(rows["session"], [responses.names.sessions.number(t.session) for t in responses.client_totals])
+    recorded = sum(s.api_ms for s in stretches)
+    if told.all() and stretches:
         return Figure(recorded, Method.RECORDED, source="cost-state records")
     if not (responses.rows["asked"] > 0).any():
         return UNKNOWN

@@ -56,41 +56,87 @@ class UnrecordedUsage:
         return sum(self.usd) if self.usd is not None else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What the client counted between two of its totals (`before` None: since it began), and where."""
+
+    before: ClientTotals | None
+    now: ClientTotals
+    after_record: int
+
+    @property
+    def usd(self) -> float:
+        """USD by the client."""
+        return self.now.usd - (self.before.usd if self.before is not None else 0.0)
+
+    @property
+    def api_ms(self) -> float:
+        """API time by the client, milliseconds."""
+        return self.now.api_ms - (self.before.api_ms if self.before is not None else 0.0)
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Equal for copies of one stretch in forks and in copies of a file."""
+        first = None if self.before is None else (self.before.usd, self.before.api_ms, self.before.wall_ms)
+        return self.now.start_ms, first, (self.now.usd, self.now.api_ms, self.now.wall_ms)
+
+
+def client_stretches(totals: list[ClientTotals]) -> list[list[Stretch]]:
+    """The client's totals as stretches, a list for each session in each file, in file order.
+
+    Totals are cumulative over resumes of one session; they start anew with another `startTime`.
+    """
+    ordered = sorted(totals, key=lambda c: (c.file, c.session, c.record))
+    chains = []
+    for _, group in groupby(ordered, key=lambda c: (c.file, c.session)):
+        chain: list[Stretch] = []
+        before: ClientTotals | None = None
+        after_record = -1
+        for now in group:
+            if before is not None and (now.start_ms != before.start_ms or now.usd < before.usd - _AGREES):
+                before = None
+            chain.append(Stretch(before, now, after_record))
+            before, after_record = now, now.record
+        chains.append(chain)
+    return chains
+
+
+def distinct_stretches(totals: list[ClientTotals]) -> list[Stretch]:
+    """Every stretch once, whatever copies of it there are."""
+    return list({s.identity: s for chain in reversed(client_stretches(totals)) for s in chain}.values())
+
+
 def unrecorded_usage(responses: Responses, priced: PricedCharges, prices: PriceSet) -> list[UnrecordedUsage]:
     """The difference between the client's own totals and the responses on record, for each stretch between two totals.
 
-    Totals are cumulative over resumes of one session (they start anew with another `startTime`). Where a session's
-    totals stand in more than one file, the file with the most is read: copies must not count twice.
+    Copies of a stretch (forks, copies of a file) count once.
     """
     found: list[UnrecordedUsage] = []
-    totals = sorted(responses.client_totals, key=lambda c: (c.session, c.file, c.record))
-    for _, group in groupby(totals, key=lambda c: c.session):
-        by_file = [list(part) for _, part in groupby(group, key=lambda c: c.file)]
-        chain = max(by_file, key=lambda part: (len(part), part[-1].usd))
-        found += _Chain(responses, priced, prices, chain).found()
+    seen: set[tuple[object, ...]] = set()
+    for chain in client_stretches(responses.client_totals):
+        found += _Chain(responses, priced, prices, chain).found(seen)
     return found
 
 
 class _Chain:
     """The client's totals of one session, in file order, against the responses of that session."""
 
-    def __init__(
-        self, responses: Responses, priced: PricedCharges, prices: PriceSet, chain: list[ClientTotals]
-    ) -> None:
+    def __init__(self, responses: Responses, priced: PricedCharges, prices: PriceSet, chain: list[Stretch]) -> None:
         self.responses, self.priced, self.prices, self.chain = responses, priced, prices, chain
-        rows = responses.rows
-        session = responses.names.sessions.number(chain[0].session)
-        self.here = np.flatnonzero(rows["file"] == chain[0].file)
-        self.elsewhere = np.flatnonzero((rows["file"] != chain[0].file) & (rows["session"] == session))
+        rows, first = responses.rows, chain[0].now
+        session = responses.names.sessions.number(first.session)
+        self.here = np.flatnonzero(rows["file"] == first.file)
+        self.elsewhere = np.flatnonzero((rows["file"] != first.file) & (rows["session"] == session))
         self.counted = np.zeros(responses.count, bool)
 
-    def found(self) -> Iterator[UnrecordedUsage]:
-        before: ClientTotals | None = None
-        after_record = -1
-        for now in self.chain:
-            if before is not None and (now.start_ms != before.start_ms or now.usd < before.usd - _AGREES):
-                before = None
+    def found(self, known: set[tuple[object, ...]]) -> Iterator[UnrecordedUsage]:
+        """What no response on record explains; stretches in `known` are passed over, the others are put there."""
+        for stretch in self.chain:
+            now, before = stretch.now, stretch.before
             seen = self._recorded(now)
+            if stretch.identity in known:
+                continue
+            known.add(stretch.identity)
             for name, total in now.models.items():
                 base = before.models.get(name) if before is not None else None
                 counted = np.array([*total.tokens, total.web_searches], np.int64)
@@ -101,8 +147,7 @@ class _Chain:
                 tokens, usd = seen.get(model_key(name), (np.zeros(6, np.int64), 0.0))
                 left = np.maximum(counted - tokens, 0)
                 if left.any():
-                    yield self._unrecorded(now, after_record, name, left, dollars - usd)
-            before, after_record = now, now.record
+                    yield self._unrecorded(now, stretch.after_record, name, left, dollars - usd)
 
     def _recorded(self, now: ClientTotals) -> dict[str, tuple[Counts, float]]:
         """Tokens by bucket, searches, and USD of the responses on record up to `now` that no total before had, by

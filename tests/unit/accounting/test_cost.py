@@ -101,6 +101,24 @@ def test_the_price_tier_of_unrecorded_requests_is_the_one_that_gives_the_clients
     assert unrecorded(0.0084) == (pytest.approx(0.0084), Method.RECORDED)
 
 
+def test_totals_copied_by_a_fork_or_with_the_file_count_once() -> None:
+    s = SessionBuilder()
+    s.answer("msg_1", request="r1", **usage(100, 10, 50_000, 1_000))
+    client(s, 0.02, {"claude-sonnet-4-6": (110, 1_010, 101_000, 1_000, 0.02)}, totalDuration=500)
+    fork = SessionBuilder(session="fork")
+    fork.records = [{**r, "sessionId": "fork"} for r in s.records]
+    fork.answer("msg_2", request="r2", **usage(7, 8, 9))
+    client(fork, 0.05, {"claude-sonnet-4-6": (117, 1_018, 101_009, 1_000, 0.05)}, totalDuration=900)
+    copy = SessionBuilder()
+    copy.records = list(s.records)
+    alone, together = state_of(s), state_of(s, fork, copy)
+    assert (
+        [u.tokens for u in together.unrecorded] == [u.tokens for u in alone.unrecorded] == [(10, 1_000, 51_000, 0, 0)]
+    )
+    assert together.total_usd == pytest.approx(alone.total_usd + (7 * 3 + 8 * 15 + 9 * 0.3) / 1e6)
+    assert together.client_usd == pytest.approx(0.05)
+
+
 def test_responses_older_than_the_clients_count_do_not_belong_to_it() -> None:
     s = SessionBuilder()
     s.answer("msg_old", **usage(100, 10, 50_000))
