@@ -14,7 +14,7 @@ from typing import Any
 from compaction.conversation import Conversation
 from compaction.diagnosis.model import Violation
 from compaction.request.wire import Dropped, Origin, WireMessage, WireRequest
-from compaction.transcript.kinds import CLEARED_MARKER
+from compaction.transcript.kinds import CLEARED_MARKER, RecordKind
 from compaction.transcript.preview import preview_of
 
 PREVIEW = 160
@@ -275,6 +275,24 @@ def _equal(stored: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
     if "cache_control" in stored:
         return {name: value for name, value in stored.items() if name != "cache_control"} == sent
     return stored == sent
+
+
+def absence(conversation: Conversation, record: int, at: int | None) -> str:
+    """Why a record has no place in the request of a round (None: the next one), one sentence."""
+    transcript = conversation.transcript
+    if at is not None and record >= conversation.round(at).first_record:
+        return "It was written after this request."
+    if transcript.kind[record] not in (RecordKind.USER, RecordKind.ASSISTANT, RecordKind.ATTACHMENT):
+        return "It is bookkeeping of the client: no request holds it."
+    if int(conversation.thread[record]) > 0:
+        return "It belongs to a subagent, which sends requests of its own."
+    epoch = conversation.round(at).epoch if at is not None else len(conversation.epochs) - 1
+    boundary = conversation.epochs[epoch].boundary_record
+    if int(conversation.epoch_of[record]) < epoch and boundary >= 0:
+        return f"It lies before the compact boundary on line {int(transcript.line[boundary]):,}."
+    if not bool(conversation.on_chain[record]):
+        return "It lies beside the parent chain: another branch was continued."
+    return "The client leaves it out."
 
 
 def side_text(block: Mapping[str, Any] | None, place: str) -> str:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import QEvent, QModelIndex, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -23,9 +24,19 @@ from compaction.progress import Progress
 from inspector.context import AppContext
 from inspector.documents.document import Document, Scope, Selection
 from inspector.models.as_sent import AsSentModel
-from inspector.models.as_sent_rows import MEANINGS, SIGNS, Change, Comparison, SentRow, compare
+from inspector.models.as_sent_rows import (
+    MEANINGS,
+    SIGNS,
+    Change,
+    Comparison,
+    SentRow,
+    absence,
+    compare,
+    stored_block,
+)
 from inspector.models.flat_tree import FlatRow
 from inspector.rendering import diff
+from inspector.rendering.content import record_parts
 from inspector.rendering.parts import Code, Diff, Heading, Note, Part, Tone
 from inspector.rendering.presenters import Surroundings, json_code, parts_of_block
 from inspector.rendering.tones import colours_for
@@ -56,6 +67,7 @@ class AsSentView(QWidget):
         self._job: Job[Comparison] | None = None
         self._stale = True
         self._following = False
+        self._sized = self._sizing = False
         self._wanted: tuple[int, int] | None = None
         self._wanted_place: tuple[int, int] | None = None
         self.model = AsSentModel(self)
@@ -123,9 +135,7 @@ class AsSentView(QWidget):
         layout.addLayout(bar)
         layout.addLayout(words)
         layout.addWidget(split, 1)
-        width = self.fontMetrics().averageCharWidth()
-        self.tree.horizontalHeader().resizeSection(0, width * 52)
-        self.tree.horizontalHeader().resizeSection(1, width * 46)
+        self.tree.horizontalHeader().sectionResized.connect(self._on_sized)
 
     def _connect(self) -> None:
         self.which.currentIndexChanged.connect(self._on_which)
@@ -255,6 +265,21 @@ class AsSentView(QWidget):
         if self._stale:
             self._request()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Share the width among the columns until the person sets them."""
+        super().resizeEvent(event)
+        header = self.tree.horizontalHeader()
+        if not self._sized:
+            self._sizing = True
+            header.resizeSection(0, int(self.width() * 0.38))
+            header.resizeSection(1, int(self.width() * 0.32))
+            self._sizing = False
+
+    def _on_sized(self, column: int, _old: int, _new: int) -> None:
+        # The last column stretches by itself.
+        if not self._sizing and column < 2 and self.isVisible():
+            self._sized = True
+
     def _on_comparison(self, comparison: Comparison) -> None:
         shown, bar = self.model.comparison, self.tree.verticalScrollBar()
         again = shown is not None and (shown.request.client, shown.request.at) == (
@@ -265,10 +290,9 @@ class AsSentView(QWidget):
         self.model.set_comparison(comparison)
         self.state.setText(state_text(comparison, self.which.currentIndex() == _UNMENDED))
         self.legend.setText(legend_text(comparison))
-        if not self._select_wanted() and self.model.rows:
-            self._following = True
-            self.tree.select_row(0)
-            self._following = False
+        if not self._select_wanted() and self._wanted is None:
+            first = next((n for n, row in enumerate(self.model.rows) if row.data.is_message), -1)
+            self._select_quietly(first)
         if again:
             bar.setValue(top)
 
@@ -289,12 +313,32 @@ class AsSentView(QWidget):
             self._wanted_place = None
         elif self._wanted is not None:
             number = self.model.number_of(*self._wanted)
-        if number < 0:
+        if number < 0 and self._wanted is None:
             return False
+        self._select_quietly(number)
+        if number < 0 and self._wanted is not None:
+            self._show_absent(*self._wanted)
+        return number >= 0
+
+    def _select_quietly(self, number: int) -> None:
+        """Select a row (-1: none) without leading the tree there."""
         self._following = True
-        self.tree.select_row(number)
+        if number >= 0:
+            self.tree.select_row(number)
+        else:
+            self.tree.setCurrentIndex(QModelIndex())
         self._following = False
-        return True
+
+    def _show_absent(self, record: int, position: int) -> None:
+        """A record that this request does not hold: the record itself, and the reason."""
+        conversation = self._document.conversation
+        if conversation is None or self.model.comparison is None or record >= len(conversation.transcript):
+            return
+        line = int(conversation.transcript.line[record])
+        reason = absence(conversation, record, self.model.comparison.request.at)
+        self.sent.set_parts([Note(f"Line {line:,} is not in this request. {reason}", Tone.WARNING)])
+        block = stored_block(conversation, record, position) if position >= 0 else None
+        self.stored.set_parts(parts_of_block(block) if block is not None else record_parts(conversation, record))
 
     def _on_row(self, row: FlatRow | None) -> None:
         sent: SentRow | None = row.data if row is not None else None

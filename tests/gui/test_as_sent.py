@@ -257,6 +257,30 @@ def test_what_is_not_sent_says_so_on_its_side(qtbot: QtBot, context: AppContext)
     assert "t2" in view.stored.toPlainText()
 
 
+def test_a_record_that_is_not_in_the_request_says_why(qtbot: QtBot, context: AppContext) -> None:
+    boundary = {"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": None, "sessionId": "s"}
+    records = [*RECORDS, boundary, user("u9", "b", "after"), user("side", "u1", "another branch")]
+    records += [assistant("a9", "u9", {"type": "text", "text": "later"}, "m2"), {"type": "summary", "summary": "x"}]
+    view, document = view_of(qtbot, context, Session(conversation_of(records)))
+    expected = {
+        0: "Line 1 is not in this request. It lies before the compact boundary on line 7.",
+        8: "Line 9 is not in this request. It lies beside the parent chain",
+        10: "Line 11 is not in this request. It is bookkeeping",
+    }
+    for record, sentence in expected.items():
+        document.select_record(record)
+        assert sentence in view.sent.toPlainText()
+        assert view.tree.current_row() is None
+    assert "summary" in view.stored.toPlainText()
+    view.show_round(2)
+    assert context.runner.wait_until_idle()
+    document.select_record(9)
+    assert "It was written after this request." in view.sent.toPlainText()
+    document.select_record(7)
+    assert view.tree.current_row() is not None
+    assert document.selection.record == 7
+
+
 def test_a_selected_round_shows_its_request(qtbot: QtBot, context: AppContext) -> None:
     records = [*RECORDS, assistant("a9", "u3", {"type": "text", "text": "later"}, "m2")]
     conversation = conversation_of(records)
