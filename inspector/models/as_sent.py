@@ -7,6 +7,7 @@ from PySide6.QtGui import QBrush, QColor, QFont
 
 from inspector.models.as_sent_rows import SIGNS, Change, Comparison, SentRow, lines_text, side_text
 from inspector.models.flat_tree import FlatRow, FlatTreeModel
+from inspector.plain_text import plain_tip
 from inspector.rendering.parts import Tone
 from inspector.rendering.tones import Colours
 from inspector.rendering.visible_text import visible
@@ -103,7 +104,7 @@ class AsSentModel(FlatTreeModel):
         if role == Qt.ItemDataRole.ForegroundRole and self._colours is not None:
             return self._foreground(sent, column)
         if role == Qt.ItemDataRole.ToolTipRole and sent.violations:
-            return "\n".join(violation.message for violation in sent.violations[:5])
+            return plain_tip("\n".join(violation.message for violation in sent.violations[:5]))
         return None
 
     def _foreground(self, sent: SentRow, column: int) -> QColor | None:

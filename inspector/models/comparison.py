@@ -14,6 +14,7 @@ from compaction.accounting.categories import Category
 from compaction.strategies.plan import Plan, StrategyInput
 from compaction.strategies.telemetry import will_retrigger
 from inspector.documents.workbench import Column, Workbench
+from inspector.plain_text import plain_tip
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
@@ -193,7 +194,9 @@ class ComparisonModel(QAbstractTableModel):
             text = self.text(index.row(), index.column())
             if role == Qt.ItemDataRole.AccessibleTextRole and index.row() == BAR_ROW:
                 return self.text(2, index.column())
-            return text if role != Qt.ItemDataRole.ToolTipRole or len(text) > 24 else None
+            if role == Qt.ItemDataRole.ToolTipRole:
+                return plain_tip(text) if len(text) > 24 else None
+            return text
         return None
 
     def text(self, row: int, number: int) -> str:

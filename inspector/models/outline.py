@@ -23,6 +23,7 @@ from inspector.documents.document import Scope, Selection
 from inspector.models.outline_cells import RowCells, describe_row, moment_of
 from inspector.models.outline_rows import Kind, Rows, index_of, kind_of, node_of, source_of
 from inspector.models.outline_structure import OutlineStructure, Shown
+from inspector.plain_text import plain_tip
 
 Index = QModelIndex | QPersistentModelIndex
 CACHED_ROWS = 4096
@@ -92,7 +93,7 @@ class OutlineModel(QAbstractTableModel):
             side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
             return int(side | Qt.AlignmentFlag.AlignVCenter)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return self._tip(index.row(), index.column())
+            return plain_tip(self._tip(index.row(), index.column()))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return self.accessible_text(index.row(), index.column())
         return None

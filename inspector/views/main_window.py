@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 from inspector.actions.registry import Action, Menu
 from inspector.context import AppContext
 from inspector.documents.document import Document, LoadState
+from inspector.plain_text import plain_tip
 from inspector.views.dock_area import SIDES, ViewDock
 from inspector.views.document_page import DocumentPage
 from inspector.views.job_bar import JobBar
@@ -133,7 +134,7 @@ class MainWindow(QMainWindow):
         page.view_changed.connect(self._on_view_changed)
         self._pages[document] = page
         index = self.tabs.addTab(page, document.title)
-        self.tabs.setTabToolTip(index, document.main_path or document.title)
+        self.tabs.setTabToolTip(index, plain_tip(document.main_path or document.title))
         self._add_close_button(index, document)
         document.title_changed.connect(self._on_titles_changed)
         document.state_changed.connect(self._refresh_state)

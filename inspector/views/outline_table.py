@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QEvent, QItemSelectionModel, QModelIndex, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence, QMouseEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
 
 from inspector.models.outline import TITLES, Column, OutlineModel
@@ -18,6 +18,7 @@ class OutlineTable(QTableView):
         row_chosen(int): the current row changed (−1 none).
         typed(str): a letter was typed: the find bar takes it.
         menu_wanted(QPoint): global position for the context menu.
+        copy_wanted(): Ctrl+C.
         columns_ready(): the columns exist and have their default widths.
     """
 
@@ -25,6 +26,7 @@ class OutlineTable(QTableView):
     typed = Signal(str)
     menu_wanted = Signal(object)
     columns_ready = Signal()
+    copy_wanted = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -113,6 +115,10 @@ class OutlineTable(QTableView):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Arrows as in a tree, Home and End over all rows, Space and Enter toggle, letters go to the find bar."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_wanted.emit()
+            event.accept()
+            return
         model = self.outline()
         row = self.currentIndex().row()
         plain = not event.modifiers() & ~(Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier)

@@ -81,6 +81,7 @@ class OutlineView(QWidget):
         self.table.row_chosen.connect(self._on_row)
         self.table.typed.connect(self.find_bar.open_bar)
         self.table.menu_wanted.connect(self._show_menu)
+        self.table.copy_wanted.connect(self.copy_text)
         self.table.columns_ready.connect(self._restore_columns)
         self.find_bar.query_changed.connect(self.search)
         self.find_bar.stepped.connect(self.find_step)

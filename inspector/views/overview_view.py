@@ -22,6 +22,7 @@ from inspector.context import AppContext
 from inspector.documents.accounting import accounting_of
 from inspector.documents.document import Document
 from inspector.models.overview import Fact, Overview, Table, overview_of
+from inspector.plain_text import plain_tip
 from inspector.views.context_gauge import GaugeBar
 from inspector.work.jobs import Op
 
@@ -218,7 +219,7 @@ class TableCard(Card):
             item.setData(0, RECORD, line.record)
             item.setSizeHint(len(right) - 1, QSize(0, self.fontMetrics().height() + ROW_ROOM))
             for column, text in enumerate(line.cells):
-                item.setToolTip(column, text if len(text) > 24 else "")
+                item.setToolTip(column, plain_tip(text) if len(text) > 24 else "")
                 if right[column]:
                     item.setTextAlignment(column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             self.tree.addTopLevelItem(item)

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from inspector.context import AppContext
+from inspector.plain_text import plain_tip
 
 HINTS = (
     ("file.open", "Open a session"),
@@ -106,7 +107,7 @@ class StartPage(QWidget):
             there = Path(path).exists()
             item = QListWidgetItem(f"{Path(path).name}\n{_short(Path(path).parent)}" + ("" if there else "  (gone)"))
             item.setData(Qt.ItemDataRole.UserRole, path)
-            item.setToolTip(path)
+            item.setToolTip(plain_tip(path))
             item.setIcon(self._context.theme.icon("document", "muted"))
             if not there:
                 item.setFlags(Qt.ItemFlag.NoItemFlags)

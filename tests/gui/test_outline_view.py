@@ -210,7 +210,7 @@ def test_copied_json_is_the_files_own_bytes(tree: OutlineView, app_context: AppC
 
 def test_copied_text_has_no_markup_and_no_ids(tree: OutlineView, app_context: AppContext) -> None:
     tree.go_to_line(2)
-    assert app_context.actions.run("edit.copy_text")
+    QTest.keyClick(tree.table, Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert app_context.runner.wait_until_idle()
     text = QGuiApplication.clipboard().text()
     assert text
