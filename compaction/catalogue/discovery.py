@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 SKIPPED_FOLDERS = frozenset({"tool-results", ".git", "node_modules", "__pycache__"})
 """Never hold transcripts: the client's saved tool output, and what projects keep beside them."""
@@ -29,9 +29,11 @@ class Place:
     session_path: str
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFile:
-    """A file that discovery saw, with the result of its one stat: size in bytes, modification time in nanoseconds."""
+class FoundFile(NamedTuple):
+    """A file that discovery saw, with the result of its one stat: size in bytes, modification time in nanoseconds.
+
+    A tuple, since a start with nothing changed makes one for every file and little else.
+    """
 
     path: str
     bytes: int
@@ -91,24 +93,29 @@ def find_transcripts(root: str | os.PathLike[str], problems: list[str] | None = 
         folder = waiting.pop()
         try:
             with os.scandir(folder) as entries:
-                yield from _files_of(entries, waiting, seen_links)
+                found = _files_of(entries, waiting, seen_links)
         except OSError as error:
             if problems is not None:
                 problems.append(f"{folder}: cannot be listed: {error.strerror or error}")
+            continue
+        yield from found
 
 
 def _files_of(
     entries: Iterable[os.DirEntry[str]], waiting: list[str], seen_links: set[tuple[int, int]]
-) -> Iterator[FoundFile]:
+) -> list[FoundFile]:
+    found: list[FoundFile] = []
     for entry in entries:
         name = entry.name
-        # A file that vanishes between the listing and its stat is simply gone.
-        with contextlib.suppress(FileNotFoundError):
+        try:
             if name.endswith(".jsonl"):
                 status = entry.stat()
-                yield FoundFile(entry.path, status.st_size, status.st_mtime_ns)
+                found.append(FoundFile(entry.path, status.st_size, status.st_mtime_ns))
             elif name not in SKIPPED_FOLDERS and entry.is_dir() and _first_visit(entry, seen_links):
                 waiting.append(entry.path)
+        except FileNotFoundError:
+            continue  # it vanished between the listing and its stat: it is simply gone
+    return found
 
 
 def _first_visit(entry: os.DirEntry[str], seen_links: set[tuple[int, int]]) -> bool:

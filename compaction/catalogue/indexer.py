@@ -152,11 +152,12 @@ def _known_files(catalogue: Catalogue, plan: _Plan) -> dict[str, tuple[int, int,
     columns = (_T.c.path, _T.c.id, _T.c.bytes, _T.c.mtime_ns, _T.c.text_bytes < _T.c.indexed_bytes, _NOT_EXAMINED)
     query = sa.select(*columns).where(_T.c.owner == catalogue.owner)
     with catalogue.reading() as connection:
-        rows = connection.execute(query).all()
+        # The driver's own tuples: a Row object for each of some thousands would take as long as the query.
+        rows = connection.execute(query).cursor.fetchall()
         plan.unlinked = needs_linking(connection, catalogue.owner)
     plan.text_behind = any(row[4] for row in rows)
     plan.findings_behind = any(row[5] for row in rows)
-    return {row[0]: (row[1], row[2], row[3]) for row in rows}
+    return {row[0]: row[1:4] for row in rows}
 
 
 def _under(path: str, folders: Sequence[str]) -> bool:
