@@ -41,6 +41,7 @@ class FindingsModel(FlatTreeModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._report: Report | None = None
+        self._texts: dict[int, str] = {}
         self._closed: set[str] = set()
         self._tones: dict[Tone, QColor] = {}
         self._bold = QFont()
@@ -53,6 +54,7 @@ class FindingsModel(FlatTreeModel):
     def set_report(self, report: Report | None) -> None:
         """Show another report with the same filter."""
         self._report = report
+        self._texts = {}
         self._rebuild()
 
     def set_filter(self, text: str, severities: Collection[str], grouping: Grouping) -> None:
@@ -82,7 +84,8 @@ class FindingsModel(FlatTreeModel):
         return -1
 
     def _rebuild(self) -> None:
-        findings = [f for f in (self._report.findings if self._report is not None else ()) if self._passes(f)]
+        found = self._report.findings if self._report is not None else ()
+        findings = [finding for number, finding in enumerate(found) if self._passes(number, finding)]
         rows: list[FlatRow] = []
         for group in grouped(findings, self.grouping):
             row = FlatRow(group, 0, True, group.title not in self._closed)
@@ -91,12 +94,14 @@ class FindingsModel(FlatTreeModel):
                 rows += [FlatRow(finding, 1) for finding in group.findings]
         self.set_rows(rows)
 
-    def _passes(self, finding: Finding) -> bool:
+    def _passes(self, number: int, finding: Finding) -> bool:
         if finding.severity not in self.severities:
             return False
-        words = (finding.code, finding.rule, finding.message, finding.api_error, finding.why, finding.wire)
-        numbers = [f"line {line}" for line in finding.lines]
-        text = " ".join((*words, *finding.ids, *numbers, finding.code.replace("_", " "))).casefold()
+        if not self.text_filter:
+            return True
+        text = self._texts.get(number)
+        if text is None:
+            text = self._texts[number] = _search_text(finding)
         return self.text_filter in text
 
     def _on_toggled(self, group: object) -> None:
@@ -129,6 +134,13 @@ class FindingsModel(FlatTreeModel):
             # Qt takes a text that looks like HTML for HTML; the finding quotes the session.
             return visible(str(row.data.message)).replace("<", "‹").replace(">", "›")
         return None
+
+
+def _search_text(finding: Finding) -> str:
+    """Every fact of a finding that a person may look for, casefolded."""
+    words = (finding.code, finding.rule, finding.message, finding.api_error, finding.why, finding.wire)
+    numbers = [f"line {line}" for line in finding.lines]
+    return " ".join((*words, *finding.ids, *numbers, finding.code.replace("_", " "))).casefold()
 
 
 def grouped(findings: list[Finding], grouping: Grouping) -> list[FindingGroup]:

@@ -51,6 +51,7 @@ class DetailPane(QWidget):
         self.links, self.usage = LinksPage(), UsagePage()
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
+        self.tabs.setAccessibleName("Sections of the selection")
         self._fillers: tuple[Callable[[Subject], None], ...] = (
             self._fill_rendered,
             self._fill_json,
@@ -231,7 +232,11 @@ class DetailPane(QWidget):
         self._context.runner.start(op).success(show)
 
     def _fill_links(self, subject: Subject) -> None:
-        self.links.set_relations(relations_of(subject.conversation, subject.records[0], subject.block))
+        relations = relations_of(subject.conversation, subject.records[0], subject.block)
+        if subject.conversation is not self._document.conversation:
+            # A subagent's requests are its own; the view beside the tree shows those of the main conversation.
+            relations = [relation for relation in relations if not relation.round]
+        self.links.set_relations(relations)
 
     def _fill_usage(self, subject: Subject) -> None:
         self.usage.set_rows(usage_rows(subject.conversation, subject.records[-1]))
