@@ -16,8 +16,9 @@ from compaction.diagnosis.requests import REQUEST_RULES
 from compaction.progress import Progress
 from compaction.request import default_client
 
-_ESTIMATED = ("R36", "R37")
-"""Rules on a rough estimate: a session has recorded usage, which the context view shows; a document has none."""
+_NOT_FOR_SESSIONS = ("R17", "R36", "R37")
+"""Rules that say nothing about a session: its client merges neighbours as its everyday work, and its tokens are
+recorded, which the context view shows, while a document has only an estimate."""
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}|\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _RANK = {"error": 0, "warning": 1, "info": 2}
 
@@ -53,6 +54,8 @@ def _of_records(case: Case, progress: Progress | None) -> Iterator[Finding]:
 
 def _of_request(case: Case, progress: Progress | None) -> Iterator[Finding]:
     for rule in REQUEST_RULES:
+        if rule.rule in _NOT_FOR_SESSIONS and not case.is_document:
+            continue
         if progress is not None:
             progress.check()
             progress.text = rule.title
@@ -71,7 +74,7 @@ def _matters(case: Case, violation: Violation) -> bool:
         # Newer clients put results first when they merge user records; older ones do not send preserved messages.
         records = [r for place in violation.places if (r := case.record_of(place)) is not None]
         return not case.profile.results_first and min(records, default=0) >= case.window_start
-    return violation.rule not in ("R17", *_ESTIMATED)  # merging neighbours is the client's everyday work
+    return True
 
 
 def _has_surrogate_escape(case: Case, violation: Violation) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,16 +15,12 @@ PLAIN_API = "messages-api"
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """One block and where it lies in the request."""
+    """One block, where it lies in the request, and its type ("" when it has none)."""
 
     message: int
     block: int
     value: dict[str, Any]
-
-    @property
-    def type(self) -> str:
-        found = self.value.get("type")
-        return found if isinstance(found, str) else ""
+    type: str
 
     @property
     def place(self) -> Place:
@@ -34,6 +29,12 @@ class Placed:
     @property
     def path(self) -> str:
         return block_path(self.message, self.block)
+
+
+def placed_at(message: int, block: int, value: dict[str, Any]) -> Placed:
+    """The block `value` at its place."""
+    kind = value.get("type")
+    return Placed(message, block, value, kind if isinstance(kind, str) else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +79,21 @@ class RequestView:
                     return (number, position)
         return (0, 0)
 
-    def blocks(self) -> Iterator[Placed]:
+    def blocks(self) -> tuple[Placed, ...]:
         """Every block of every message that the API reads."""
-        for number, message in enumerate(self.request.messages):
-            for position, value in enumerate(message.content):
-                if (number, position) >= self.first:
-                    yield Placed(number, position, value)
+        return self._blocks
+
+    @cached_property
+    def _blocks(self) -> tuple[Placed, ...]:
+        return tuple(
+            placed for number in range(self.first[0], len(self.request.messages)) for placed in self._of(number)
+        )
+
+    def _of(self, number: int) -> list[Placed]:
+        """The blocks of one message that the API reads."""
+        begin = self.first[1] if number == self.first[0] else 0
+        content = self.request.messages[number].content
+        return [placed_at(number, position, content[position]) for position in range(begin, len(content))]
 
     @cached_property
     def turns(self) -> tuple[Turn, ...]:
@@ -98,11 +108,7 @@ class RequestView:
                 turns.append(Turn(len(turns), role, tuple(waiting)))
                 waiting = []
             role = message.role
-            waiting += [
-                Placed(number, position, value)
-                for position, value in enumerate(message.content)
-                if (number, position) >= self.first
-            ]
+            waiting += self._of(number)
         if role:
             turns.append(Turn(len(turns), role, tuple(waiting)))
         return tuple(turns)

@@ -29,18 +29,30 @@ def strings_in(value: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, st
             waiting += [((*place, number), child) for number, child in reversed(list(enumerate(item)))]
 
 
+def _odd_strings(view: RequestView) -> list[tuple[Placed, FieldPath, str]]:
+    """The strings of a request that hold a lone surrogate or a NUL; one pass for both rules."""
+    if "odd strings" not in view.memo:
+        view.memo["odd strings"] = [
+            (block, path, text)
+            for block in view.blocks()
+            for path, text in strings_in(block.value)
+            if NUL in text or (not text.isascii() and LONE_SURROGATE.search(text))
+        ]
+    found: list[tuple[Placed, FieldPath, str]] = view.memo["odd strings"]
+    return found
+
+
 def _found(view: RequestView, rule: str, code: str, what: str, api_error: str) -> Iterator[Violation]:
-    for block in view.blocks():
-        for path, text in strings_in(block.value):
-            offsets = _offsets(text, code)
-            if offsets:
-                yield _violation(block, path, offsets, rule, code, what, api_error)
+    for block, path, text in _odd_strings(view):
+        offsets = _offsets(text, code)
+        if offsets:
+            yield _violation(block, path, offsets, rule, code, what, api_error)
 
 
 def _offsets(text: str, code: str) -> list[int]:
     if code == "nul_character":
-        return [n for n, c in enumerate(text) if c == NUL] if NUL in text else []
-    return [] if text.isascii() else [found.start() for found in LONE_SURROGATE.finditer(text)]
+        return [n for n, c in enumerate(text) if c == NUL]
+    return [found.start() for found in LONE_SURROGATE.finditer(text)]
 
 
 def _violation(

@@ -51,7 +51,14 @@ class Media:
 
 
 def media_of(view: RequestView) -> list[Media]:
-    """Every image and document of a request, in order."""
+    """Every image and document of a request, in order; worked out once a view."""
+    if "media" not in view.memo:
+        view.memo["media"] = _media_of(view)
+    found: list[Media] = view.memo["media"]
+    return found
+
+
+def _media_of(view: RequestView) -> list[Media]:
     found: list[Media] = []
     for block in view.blocks():
         if block.type in ("image", "document"):

@@ -9,7 +9,7 @@ from typing import Any
 from compaction.diagnosis.case import Case
 from compaction.diagnosis.model import Finding
 from compaction.diagnosis.repair.editor import Editor, Json, as_text
-from compaction.diagnosis.view import Placed, Turn
+from compaction.diagnosis.view import Placed, Turn, placed_at
 
 NO_RESULT_TEXT = "No result was recorded for this call; it is unknown whether it ran."
 """The neutral content of a synthetic result (api-rules.md G7)."""
@@ -60,7 +60,7 @@ def placed_of(case: Case, record: int, block: int) -> Placed | None:
     place = case.place_of.get((record, block))
     if place is None:
         return None
-    return Placed(place[0], place[1], case.view.request.messages[place[0]].content[place[1]])
+    return placed_at(*place, case.view.request.messages[place[0]].content[place[1]])
 
 
 def exchange_of(case: Case, call: tuple[int, int]) -> tuple[Turn, Turn | None] | None:
