@@ -147,6 +147,7 @@ class Theme(QObject):
         self._application = application
         self._mode: Mode = mode
         self._icons: dict[tuple[str, str], QIcon] = {}
+        self._pixmaps: dict[tuple[str, int, str, float], QPixmap] = {}
         self._colours: dict[str, QColor] = {}
         self._tints: dict[int, QColor] = {}
         self._folder = QTemporaryDir()
@@ -214,8 +215,12 @@ class Theme(QObject):
         return self._icons[key]
 
     def pixmap(self, name: str, size: int, role: Role = "text", ratio: float = 1.0) -> QPixmap:
-        """One icon as a pixmap of `size` logical pixels."""
-        return self.icon(name, role).pixmap(QSize(size, size), ratio)
+        """One icon as a pixmap of `size` logical pixels, made once: delegates draw it in every row."""
+        key = (name, size, role, ratio)
+        found = self._pixmaps.get(key)
+        if found is None:
+            found = self._pixmaps[key] = self.icon(name, role).pixmap(QSize(size, size), ratio)
+        return found
 
     @staticmethod
     def fixed_font() -> QFont:
@@ -230,7 +235,7 @@ class Theme(QObject):
         scheme = self._application.styleHints().colorScheme()
         dark = self._mode == "dark" or (self._mode == "system" and scheme == Qt.ColorScheme.Dark)
         self.colours = DARK if dark else LIGHT
-        for cache_of_scheme in (self._icons, self._colours, self._tints):
+        for cache_of_scheme in (self._icons, self._pixmaps, self._colours, self._tints):
             cache_of_scheme.clear()
         self._application.setPalette(_palette(self.colours))
         self._application.setStyleSheet(_style_sheet(self.colours) + self._marks())

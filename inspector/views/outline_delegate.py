@@ -12,6 +12,15 @@ from inspector.theme import Theme
 
 Index = QModelIndex | QPersistentModelIndex
 
+# As plain integers: the operators of Python's enumerations would be most of the work of a cell.
+_SELECTED = QStyle.StateFlag.State_Selected.value
+_ACTIVE = QStyle.StateFlag.State_Active.value
+_HOVERED = QStyle.StateFlag.State_MouseOver.value
+_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+_MIDDLE = int(Qt.AlignmentFlag.AlignVCenter)
+_CENTER = int(Qt.AlignmentFlag.AlignCenter)
+
 
 class OutlineDelegate(QStyledItemDelegate):
     """Draws the tree's cells: indent, branch arrow, band of the API round, icon, chips, the share's bar."""
@@ -55,7 +64,7 @@ class OutlineDelegate(QStyledItemDelegate):
         if row >= model.rowCount():
             return
         cells = model.cells(row)
-        rect, state = option.rect, option.state
+        rect, state = option.rect, option.state.value
         painter.save()
         painter.setClipRect(rect)
         self._background(painter, rect, model, row, cells, state)
@@ -76,18 +85,18 @@ class OutlineDelegate(QStyledItemDelegate):
     # ---- parts -----------------------------------------------------------------------------------------------------
 
     def _background(
-        self, painter: QPainter, rect: QRect, model: OutlineModel, row: int, cells: RowCells, state: QStyle.StateFlag
+        self, painter: QPainter, rect: QRect, model: OutlineModel, row: int, cells: RowCells, state: int
     ) -> None:
         theme = self._theme
-        if state & QStyle.StateFlag.State_Selected:
-            active = state & QStyle.StateFlag.State_Active
+        if state & _SELECTED:
+            active = state & _ACTIVE
             painter.fillRect(rect, theme.named("selected" if active else "selected_idle"))
         elif model.node(row) in model.partner:
             painter.fillRect(rect, theme.named("partner"))
         elif cells.header:
             tint = self._theme.group_tint(cells.band) if cells.band else theme.named("raised")
             painter.fillRect(rect, tint)
-        elif state & QStyle.StateFlag.State_MouseOver:
+        elif state & _HOVERED:
             painter.fillRect(rect, theme.named("hover"))
         else:
             painter.fillRect(rect, theme.named("base"))
@@ -114,14 +123,14 @@ class OutlineDelegate(QStyledItemDelegate):
             painter.setPen(self._theme.group_colour(cells.band) if self._theme.dark else self._theme.named("muted"))
             glyph = self._theme.group_glyph(cells.band)
             width = self._metrics[False].horizontalAdvance(glyph) + 5
-            painter.drawText(QRect(left, rect.top(), width, rect.height()), Qt.AlignmentFlag.AlignVCenter, glyph)
+            painter.drawText(QRect(left, rect.top(), width, rect.height()), _MIDDLE, glyph)
             left += width
         if cells.header:
             painter.setFont(self._bold)
         box = QRect(left, rect.top(), rect.right() - left - 4, rect.height())
         painter.setPen(self._theme.colour(cells.role))
         text = self._metrics[cells.header].elidedText(cells.texts[0], Qt.TextElideMode.ElideRight, box.width())
-        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
+        painter.drawText(box, _MIDDLE, text)
 
     def _share(self, painter: QPainter, rect: QRect, cells: RowCells) -> None:
         """The percentage with a bar below it: the bar takes no width of its own."""
@@ -150,7 +159,7 @@ class OutlineDelegate(QStyledItemDelegate):
             painter.setBrush(back)
             painter.drawRoundedRect(chip, 5, 5)
             painter.setPen(text)
-            painter.drawText(chip, Qt.AlignmentFlag.AlignCenter, label)
+            painter.drawText(chip, _CENTER, label)
             left += width + 5
         left += 4 if cells.pairs else 0
         for mark in cells.marks:
@@ -160,18 +169,20 @@ class OutlineDelegate(QStyledItemDelegate):
             text_of_mark = f"{mark.glyph} {mark.text}"
             room = rect.right() - left - 3
             shown = metrics.elidedText(text_of_mark, Qt.TextElideMode.ElideRight, room)
-            painter.drawText(QRect(left, rect.top(), room, rect.height()), Qt.AlignmentFlag.AlignVCenter, shown)
+            painter.drawText(QRect(left, rect.top(), room, rect.height()), _MIDDLE, shown)
             left += metrics.horizontalAdvance(text_of_mark) + 12
 
     def _text(self, painter: QPainter, rect: QRect, text: str, muted: bool, *, right: bool = False) -> None:
+        """One line of text; figures (at the right) fit their column, other text is cut with an ellipsis."""
         if not text or rect.width() < 4:
             return
         painter.setPen(self._theme.named("muted" if muted else "text"))
-        side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
+        if right:
+            painter.drawText(rect, _RIGHT, text)
+            return
         # Laying out text that cannot be seen costs most of a cell: no letter is narrower than an eighth of a line.
         text = text[: 8 * rect.width() // self._unit]
-        shown = self._metrics[False].elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
-        painter.drawText(rect, side | Qt.AlignmentFlag.AlignVCenter, shown)
+        painter.drawText(rect, _LEFT, self._metrics[False].elidedText(text, Qt.TextElideMode.ElideRight, rect.width()))
 
     def _focus(self, painter: QPainter, rect: QRect, index: Index) -> None:
         """The current row's border in the focused view: the focus must be seen without the selection's colour."""
