@@ -16,6 +16,11 @@ def _family(model: str) -> str:
     return next((name for name in _NO_PREFILL_FROM if name in key), "")
 
 
+def is_claude(model: str) -> bool:
+    """Whether the name is one of Anthropic's models, behind whatever vendor prefix."""
+    return bool(_family(model)) or "claude" in model.lower()
+
+
 def refuses_prefill(model: str) -> bool:
     """Whether the model refuses a final assistant message (R15); False when its name does not tell."""
     family, version = _family(model), model_version(model)

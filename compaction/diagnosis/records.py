@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from compaction.diagnosis.case import Case
 from compaction.diagnosis.model import Finding
-from compaction.diagnosis.rules import chain, compactions, damage
+from compaction.diagnosis.rules import chain, compactions, damage, recorded
 
 Check = Callable[[Case], Iterable[Finding]]
 
@@ -37,6 +37,8 @@ RECORD_RULES: tuple[RecordRule, ...] = (
     RecordRule(("sibling_results_off_chain",), "Parallel results beside the chain", chain.sibling_results),
     RecordRule(("chain_through_progress",), "Chain through progress records", chain.through_progress),
     RecordRule(("leaf_not_found",), "Marked end not in the file", chain.missing_leaf),
+    RecordRule(("foreign_thinking",), "Thinking of another provider", recorded.foreign_thinking),
+    RecordRule(("api_refusal_recorded",), "Refusal recorded in the session", recorded.recorded_refusals),
     RecordRule(("compaction_thrash", "refill_source"), "Compaction thrash", compactions.thrash),
     RecordRule(("auto_compact_below_window",), "Early automatic compaction", compactions.early_compaction),
     RecordRule(("recompaction_chain",), "Summary of summaries", compactions.recompaction),

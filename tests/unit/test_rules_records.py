@@ -218,6 +218,37 @@ def test_progress_in_the_chain_is_normal_for_newer_clients_and_the_end_for_older
     assert codes(lines, "2.0.76") == {"chain_through_progress": "error"}
 
 
+THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "b3RoZXI="}
+
+
+def test_thinking_of_another_provider_in_a_session_that_goes_on_with_claude() -> None:
+    lines = Lines().user("u1", "Go.").assistant("t1", "m1", THOUGHT, model="glm-4.6").user("u2", "On.")
+    assert codes(lines) == {}
+    assert codes(lines.say("a2", "m2"))["foreign_thinking"] == "error"
+
+
+def test_thinking_of_another_claude_model_is_no_finding() -> None:
+    lines = Lines().user("u1", "Go.").assistant("t1", "m1", THOUGHT, model="us.anthropic.claude-opus-4-5-20251101-v1:0")
+    assert codes(lines.user("u2", "On.").say("a2", "m2")) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("API Error: 400 due to tool use concurrency issues. Run /rewind to recover.", "R01"),
+        ("API Error: 400 messages: text content blocks must be non-empty", "R11"),
+        ("Conversation too long. Press esc twice to go up a few messages", "R36"),
+        ("An image in the conversation exceeds the dimension limit for many-image requests", "R29"),
+    ],
+)
+def test_refusals_that_the_client_wrote_down_name_their_rule(text: str, rule: str) -> None:
+    """api-rules.md, general fact 4: clients replace some of the API's texts by their own."""
+    block = {"type": "text", "text": text}
+    lines = talk().assistant("e1", "e1", block, model="<synthetic>", isApiErrorMessage=True)
+    found = [f for f in diagnose(lines.conversation()).findings if f.code == "api_refusal_recorded"]
+    assert [(f.rule, f.severity, f.lines) for f in found] == [(rule, "info", (5,))]
+
+
 def test_the_marked_end_that_is_not_in_the_file() -> None:
     assert codes(talk().data() + b'{"type":"last-prompt","lastPrompt":"x","leafUuid":"gone"}\n') == {
         "leaf_not_found": "info"

@@ -82,6 +82,7 @@ FIXES: dict[str, tuple[Fix, ...]] = {
         Fix(_DROP.name, _DROP.title, "the written order is not in the request", drop_thinking_of_turn, chosen=False),
     ),
     "invalid_thinking_signature": (_DROP,),
+    "foreign_thinking": (_DROP,),
     "thinking_field_missing": (
         Fix("add_empty_text", "Add the field, empty", "the signature is what counts", add_empty_text, is_signed),
         _DROP,
