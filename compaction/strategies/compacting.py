@@ -10,7 +10,7 @@ from compaction.diagnosis.models import binds_thinking
 from compaction.request.wire import Json, WireRequest
 from compaction.strategies.context import Part
 from compaction.strategies.finish import does_not_apply, make_plan, measure_after, trigger, with_notes
-from compaction.strategies.joining import Joiner
+from compaction.strategies.joining import Joiner, has_early_attachment
 from compaction.strategies.plan import Item, Plan, StrategyInput, item_of
 from compaction.strategies.prompts import SummaryKind, SummaryMessage
 from compaction.strategies.records import BOUNDARY_SINCE, NO_RESPONSE, NewRecords
@@ -64,6 +64,11 @@ def compacted(given: StrategyInput, strategy: str, title: str, settings: Any, re
     restored = [block.block for block in what.restored]
     dropped = {part.place for part in stripped}
     request, closes = _request(given, what.kind, [p for p in kept if p.place not in dropped], text, restored)
+    # What a client does with the end of a conversation depends on more than its last message.
+    last = next((part.role for part in reversed(kept) if part.origin is not None), "")
+    exact = what.kind != "from" and (
+        last == "user" or has_early_attachment(given.view, ((p.role, p.origin) for p in kept))
+    )
     after_tokens, _ = measure_after(given.view, request, [text])
     records = _Records(given, what, gone, kept, stripped, text, closes, after_tokens)
     plan = make_plan(
@@ -74,6 +79,7 @@ def compacted(given: StrategyInput, strategy: str, title: str, settings: Any, re
         reason,
         request,
         summaries=[text],
+        exact=exact,
         edits=records.edits(),
         removed=tuple(item_of(part, "summarised") for part in gone)
         + tuple(item_of(part, "thinking bound to the old prefix") for part in stripped),
@@ -81,6 +87,7 @@ def compacted(given: StrategyInput, strategy: str, title: str, settings: Any, re
         model_calls=what.model_calls,
         duration_ms=90_000 if what.model_calls else 5,
         summary=what.summary.text,
+        summary_usage=what.summary.usage,
     )
     if not plan.applies:
         return plan
@@ -107,9 +114,9 @@ def _request(
     given: StrategyInput, kind: SummaryKind, kept: Sequence[Part], text: Json, restored: Sequence[Json]
 ) -> tuple[WireRequest, bool]:
     """The request afterwards, and whether a synthetic answer closes it (as a resuming client would by itself)."""
-    joiner = Joiner(given.wire.client)
+    joiner = Joiner(given.view)
     if kind != "from":
-        joiner.add("user", [text], [None], joins=False)
+        joiner.add("user", [text], [None], joins=False, new=True)
     ends_anew = kind == "from" or bool(restored) or not any(part.origin is not None for part in kept)
     pieces = list(kept)
     while ends_anew and pieces and pieces[-1].origin is None and pieces[-1].role == "assistant":
@@ -123,12 +130,12 @@ def _request(
             joiner.add(part.role, [part.value], [part.origin], joins=first and kind != "from")
             message = part.place[0]
     if kind == "from":
-        joiner.add("user", [text], [None], joins=True)
-    joiner.add("user", restored, [None] * len(restored), joins=True)
+        joiner.add("user", [text], [None], joins=True, new=True)
+    joiner.add("user", restored, [None] * len(restored), joins=True, new=True)
     closes = ends_anew and given.conversation.transcript.format_name != "messages-api"
     if closes:
         joiner.add("assistant", [{"type": "text", "text": NO_RESPONSE}], [None], joins=False)
-    return replace(given.wire, messages=joiner.messages, verified="profile"), closes
+    return replace(given.wire, messages=joiner.finished(), verified="profile"), closes
 
 
 class _Records:
@@ -165,7 +172,9 @@ class _Records:
             head, edits = self._summary(last, self._logical_parent(), max(self.new.newest_ms + 1, self._now))
         else:
             first = min(self._kept_records())
-            stamp = max(0, int(self.transcript.timestamp_ms[first]) - 1)
+            stamps = [s for r in self._kept_records() if (s := int(self.transcript.timestamp_ms[r]))]
+            # Older clients take the newest record for the leaf: the summary must be older than all that follows it.
+            stamp = max(0, min(stamps, default=1) - 1)
             head, edits = self._summary(first - 1, self._parent_uuid(first), stamp)
             # An attachment is sent ahead of the prompt it stands behind, so it can be summarised with what is before.
             rewrite.remove(part for part in self.gone if part.origin is not None and part.origin.record >= first)

@@ -315,7 +315,11 @@ class ContextView:
         if part.origin is None:
             return {}
         content = self.conversation.transcript.message(part.origin.record).get("content")
-        found = content[part.origin.block] if isinstance(content, list) and part.origin.block < len(content) else None
+        if isinstance(content, str) and part.origin.block == 0:
+            return {"type": "text", "text": content}
+        found = (
+            content[part.origin.block] if isinstance(content, list) and 0 <= part.origin.block < len(content) else None
+        )
         return found if isinstance(found, dict) else {}
 
     @cached_property

@@ -150,9 +150,18 @@ def measure_after(
 
 
 def new_violations(before: WireRequest, after: WireRequest) -> tuple[Violation, ...]:
-    """The rules that `after` breaks and `before` did not: those are the plan's doing."""
-    there = {(v.rule, v.ids, v.message if not v.ids else "") for v in check_request(before)}
-    return tuple(v for v in check_request(after) if (v.rule, v.ids, v.message if not v.ids else "") not in there)
+    """The rules that `after` breaks and `before` did not, or not at as many places: those are the plan's doing."""
+    there: dict[tuple[str, tuple[str, ...]], int] = {}
+    for violation in check_request(before):
+        key = (violation.rule, violation.ids)
+        there[key] = there.get(key, 0) + max(1, len(violation.places))
+    fresh = []
+    for violation in check_request(after):
+        key = (violation.rule, violation.ids)
+        there[key] = there.get(key, 0) - max(1, len(violation.places))
+        if there[key] < 0:
+            fresh.append(violation)
+    return tuple(fresh)
 
 
 def surviving(view: ContextView, after: WireRequest) -> set[int]:

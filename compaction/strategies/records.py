@@ -23,7 +23,7 @@ POST_TOKENS_SINCE = (2, 1, 217)
 NO_RESPONSE = "No response requested."
 """What the client puts behind a conversation that ends with a user message when it resumes it."""
 
-_ENVELOPE = ("userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug")
+_ENVELOPE = ("agentId", "userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug")
 
 
 class NewRecords:
@@ -78,7 +78,8 @@ class NewRecords:
 
     def _envelope(self, parent: str | None, timestamp_ms: int) -> dict[str, Any]:
         found = {key: self._template[key] for key in _ENVELOPE if key in self._template}
-        return {"parentUuid": parent, "isSidechain": False, **found, "timestamp": iso_time(timestamp_ms)}
+        aside = self._template.get("isSidechain") is True
+        return {"parentUuid": parent, "isSidechain": aside, **found, "timestamp": iso_time(timestamp_ms)}
 
     def boundary(self, logical_parent: str, metadata: dict[str, Any], timestamp_ms: int) -> tuple[str, bytes]:
         """A `compact_boundary` record; returns its uuid and bytes."""

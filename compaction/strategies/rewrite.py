@@ -72,16 +72,16 @@ class Rewrite:
     def request(self) -> WireRequest:
         """The request afterwards; user messages that a removal brought together are joined as the client does."""
         inserted = {s.first: s for s in self._stand_ins}
-        joiner = Joiner(self.view.wire.client)
+        joiner = Joiner(self.view)
         origin = -1
         for number, message in enumerate(self.view.wire.messages):
             for role, content, origins, new in self._pieces(number, message, inserted):
                 if not new and origin == number:
                     joiner.extend(content, origins)
                     continue
-                joiner.add(role, content, origins, joins=new or origin == -2 or self._met(number))
+                joiner.add(role, content, origins, joins=new or origin == -2 or self._met(number), new=new)
                 origin = -2 if new else number
-        return replace(self.view.wire, messages=joiner.messages, verified="profile")
+        return replace(self.view.wire, messages=joiner.finished(), verified="profile")
 
     def _met(self, number: int) -> bool:
         """Whether all between message `number` and the kept one before it went, so that they came together there."""
