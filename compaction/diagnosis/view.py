@@ -68,7 +68,12 @@ class RequestView:
     @cached_property
     def awaits_prompt(self) -> bool:
         """The next request of a client: the person's prompt is still to come, so the tail is pending, not wrong."""
-        return self.request.at is None and self.request.client != PLAIN_API
+        return self.request.at is None and not self.is_document
+
+    @property
+    def is_document(self) -> bool:
+        """The input is itself a Messages-API request."""
+        return self.request.is_document or self.request.client == PLAIN_API
 
     @cached_property
     def first(self) -> Place:

@@ -150,9 +150,10 @@ class Assembler:
             messages=messages,
             model=self.model or text(document.get("model")),
             system=system if isinstance(system, list) else [],
-            tools=tools if isinstance(tools, list) else [],
+            tools=(tools if isinstance(tools, list) else []) if "tools" in document else None,
             thinking=thinking if isinstance(thinking, dict) else None,
             params={key: value for key, value in document.items() if key not in known},
+            is_document=True,
         )
 
     def _next(self) -> WireRequest:

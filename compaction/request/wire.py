@@ -56,6 +56,7 @@ class WireRequest:
     request). `system` and `tools` are None where the transcript does not record them. `params` holds the remaining
     request fields that are recorded (max_tokens, betas, context_management …). `unaccounted` names what the
     transcript cannot tell: objects with `kind`, `message` and, where known, `line`, `index` (wire message) or `hash`.
+    `is_document`: the input is itself a Messages-API request, so it is whole and no prompt is still to come.
     """
 
     client: str
@@ -69,3 +70,4 @@ class WireRequest:
     unaccounted: list[Json] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     verified: Verified = "profile"
+    is_document: bool = False

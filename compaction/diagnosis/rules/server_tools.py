@@ -7,7 +7,6 @@ from typing import Any
 
 from compaction.diagnosis.model import Severity, Violation
 from compaction.diagnosis.view import (
-    PLAIN_API,
     Placed,
     RequestView,
     Turn,
@@ -137,7 +136,7 @@ def references_of(block: Placed) -> Iterator[tuple[str, str]]:
 def tool_references(view: RequestView) -> Iterator[Violation]:
     """R26: a tool_reference must name a tool of the request; deferred tools count as present."""
     names = view.tool_names()
-    if names is None and view.request.client != PLAIN_API:
+    if names is None and not view.is_document:
         return  # the client checks against its own list, which the transcript does not hold
     severity: Severity = "error" if names is not None else "warning"
     for block in view.blocks():
@@ -161,7 +160,7 @@ def tool_references(view: RequestView) -> Iterator[Violation]:
 
 def container(view: RequestView) -> Iterator[Violation]:
     """R27: an unfinished code execution needs the container of the last response; the messages do not hold it."""
-    if view.request.client != PLAIN_API or view.request.params.get("container"):
+    if not view.is_document or view.request.params.get("container"):
         return
     for turn in view.turns:
         if turn.role != "assistant" or not may_resume(view, turn) or view.following(turn) is None:
