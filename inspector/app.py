@@ -86,6 +86,7 @@ def run(paths: Sequence[str]) -> int:
     if sys.stderr is not None:
         faulthandler.enable()
     from inspector.documents.live_documents import LiveDocuments
+    from inspector.documents.unfinished import tell_unfinished
     from inspector.views.main_window import MainWindow
 
     app = application()
@@ -100,6 +101,7 @@ def run(paths: Sequence[str]) -> int:
     window.show()
     window.live = LiveDocuments(context, window)
     server = _serve(context, window)
+    tell_unfinished(context, window.message_bar)
     for path in paths:
         window.open_path(Path(path))
     # Ctrl+C in the terminal: Python only sees the signal while it runs, so give it a moment now and then.

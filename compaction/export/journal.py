@@ -8,12 +8,15 @@ import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
 from compaction.data_folder import data_folder, ensure
 from compaction.errors import CompactoscopeError, NothingWritten
+from compaction.export.liveness import process_lives
+
+_LONGEST_WRITE = timedelta(hours=6)
 
 State = Literal["intent", "done", "failed", "undone"]
 
@@ -29,9 +32,10 @@ class JournalEntry:
         target, temporary: the file to be written, and the file it is written to first (same folder).
         source, source_size, source_sha256: the original that it derives from ("" and 0 when there is none).
         replaced_sha256: SHA-256 of the file that stood at `target` before and was replaced on request, or "".
-        size, sha256: what was written, in bytes; 0 and "" until done.
+        size, sha256: what was written, in bytes; 0 and "" until all of it is on disk under the temporary name.
         lineage: how the output came about (strategy, settings, client profile, findings …), JSON values.
         note: why it failed or was undone.
+        process: id of the process that writes it; 0 in entries of older versions.
     """
 
     id: str
@@ -49,6 +53,7 @@ class JournalEntry:
     sha256: str = ""
     lineage: dict[str, Any] = field(default_factory=dict)
     note: str = ""
+    process: int = 0
 
 
 class Journal:
@@ -80,9 +85,16 @@ class Journal:
             source_sha256=file_sha256(source) if source is not None else "",
             replaced_sha256=replaced_sha256,
             lineage=dict(lineage or {}),
+            process=os.getpid(),
         )
         self._write(entry)
         return entry
+
+    def ready(self, entry: JournalEntry, size: int, sha256: str) -> JournalEntry:
+        """Record what the target will hold, right before it gets its name: a crash in between can then be judged."""
+        ready = replace(entry, size=size, sha256=sha256)
+        self._write(ready)
+        return ready
 
     def finish(self, entry: JournalEntry, size: int, sha256: str) -> JournalEntry:
         """Record that the target stands under its name with `size` bytes and that hash."""
@@ -114,12 +126,22 @@ class Journal:
         return next((e for e in self.entries() if e.id == name), None)
 
     def unfinished(self) -> list[JournalEntry]:
-        """Outputs that were begun and neither finished nor failed: a crash or power cut came between."""
-        return [e for e in self.entries() if e.state == "intent"]
+        """Outputs that were begun and neither finished nor failed: a crash or power cut came between.
+
+        What another process of ours is writing at this moment is not among them.
+        """
+        return [e for e in self.entries() if e.state == "intent" and not _being_written(e)]
 
     def settle(self, entry: JournalEntry) -> JournalEntry:
-        """Tidy one unfinished output: its temporary file goes; a target is never touched."""
+        """Tidy one unfinished output: its temporary file goes; a target is never touched.
+
+        A target that holds what was to be written had got its name already: that output counts as done, and can be
+        undone like any other.
+        """
+        complete = stands(entry)
         Path(entry.temporary).unlink(missing_ok=True)
+        if complete:
+            return self.finish(entry, entry.size, entry.sha256)
         return self.fail(entry, "left unfinished; its temporary file was removed")
 
     def undo(self, entry: JournalEntry) -> JournalEntry:
@@ -162,6 +184,22 @@ class Journal:
                 "free some space, or move the data folder with COMPACTOSCOPE_DATA",
                 str(path),
             ) from error
+
+
+def stands(entry: JournalEntry) -> bool:
+    """Whether an entry's target is there and holds what was to be written."""
+    target = Path(entry.target)
+    return bool(entry.sha256) and target.is_file() and file_sha256(target) == entry.sha256
+
+
+def _being_written(entry: JournalEntry) -> bool:
+    """Whether the process that began an entry lives and may still write it."""
+    if entry.process in (0, os.getpid()):
+        # A start asks before it writes anything: its own id stands for an earlier process that had the same one.
+        return False
+    age = datetime.now(UTC) - datetime.fromisoformat(entry.started)
+    # Ids are given out again after a while: nothing takes longer to write than this.
+    return age < _LONGEST_WRITE and process_lives(entry.process)
 
 
 def file_sha256(path: Path) -> str:

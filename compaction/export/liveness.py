@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+import ctypes
+import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 QUIET_SECONDS = 30.0
 """A session that grew, or whose newest record was made, within this many seconds counts as being written."""
+_MAY_WAIT = 0x00100000
+"""Windows' `SYNCHRONIZE` right."""
+_STILL_RUNNING = 0x102
+"""Windows' `WAIT_TIMEOUT`: the process did not end within the (zero) wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +46,23 @@ def liveness(
     if newest_record and 0 <= age < quiet:
         return Liveness(True, f"its newest record is {age:.0f} seconds old")
     return Liveness(False)
+
+
+def process_lives(process: int) -> bool:
+    """Whether a process of that id runs on this machine."""
+    if sys.platform == "win32":
+        # os.kill would end the process there, whatever the signal.
+        kernel = ctypes.windll.kernel32
+        handle = kernel.OpenProcess(_MAY_WAIT, False, process)
+        if not handle:
+            return False
+        running: bool = kernel.WaitForSingleObject(handle, 0) == _STILL_RUNNING
+        kernel.CloseHandle(handle)
+        return running
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -68,6 +68,7 @@ def write_new_file(
             raise NothingWritten("what was read back differs from what was written", "check the disk", str(path))
         if check is not None:
             check(temporary)
+        entry = journal.ready(entry, size, digest)
         _give_name(temporary, path, overwrite)
     except (NothingWritten, Cancelled) as error:
         temporary.unlink(missing_ok=True)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMessageBox, QPushButton, QSizePolicy, QToolButton, QWidget
@@ -27,6 +29,10 @@ class MessageBar(QFrame):
         self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._details = QPushButton("Details…")
         self._details.clicked.connect(self._show_details)
+        self.action = QPushButton()
+        self.action.clicked.connect(lambda _on=False: self._act())
+        self._act: Callable[[], object] = self.dismiss
+        self._notice = ""
         copy = QPushButton("Copy")
         copy.clicked.connect(self._copy)
         self._close = QToolButton()
@@ -35,7 +41,7 @@ class MessageBar(QFrame):
         self._close.clicked.connect(self.dismiss)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(12, 6, 8, 6)
-        for widget in (self._icon, self._text, self._details, copy, self._close):
+        for widget in (self._icon, self._text, self.action, self._details, copy, self._close):
             layout.addWidget(widget)
         layout.setStretch(1, 1)
         context.errors.reported.connect(self.show_report)
@@ -51,18 +57,36 @@ class MessageBar(QFrame):
     def show_report(self, report: ErrorReport) -> None:
         """Show a report; several at once are counted and kept in Details."""
         self._reports.append(report)
+        self._notice = ""
+        self._retint()
         more = f"  (and {len(self._reports) - 1} more)" if len(self._reports) > 1 else ""
         self._text.setText(f"{report.title}: {report.sentence()}{more}")
         self._details.setVisible(report.unexpected or len(self._reports) > 1)
+        self.action.hide()
+        self.show()
+
+    def show_notice(self, text: str, button: str, act: Callable[[], object]) -> None:
+        """Say something that is no error, with one thing that can be done about it; an error shown stays in front."""
+        if self._reports:
+            return
+        self._notice, self._act = text, act
+        self._text.setText(text)
+        self.action.setText(button)
+        self.action.show()
+        self._details.hide()
+        self._retint()
         self.show()
 
     def dismiss(self) -> None:
         """Hide the bar and forget what it held."""
         self._reports.clear()
+        self._notice = ""
         self.hide()
 
     def full_text(self) -> str:
         """All reports with their details, for copying."""
+        if self._notice:
+            return self._notice
         return "\n\n".join(f"{r.title}: {r.sentence()}\n{r.details}".strip() for r in self._reports)
 
     def _show_details(self) -> None:
@@ -78,8 +102,9 @@ class MessageBar(QFrame):
 
     def _retint(self) -> None:
         colours = self._context.theme.colours
-        self._icon.setPixmap(self._context.theme.pixmap("error", 20, "error", self.devicePixelRatioF()))
-        self._close.setIcon(self._context.theme.icon("close", "muted"))
-        self.setStyleSheet(
-            f"#message_bar {{ background: {colours.removed}; border-bottom: 1px solid {colours.border}; }}"
+        icon, tone, fill = (
+            ("warning", "warning", colours.changed) if self._notice else ("error", "error", colours.removed)
         )
+        self._icon.setPixmap(self._context.theme.pixmap(icon, 20, tone, self.devicePixelRatioF()))
+        self._close.setIcon(self._context.theme.icon("close", "muted"))
+        self.setStyleSheet(f"#message_bar {{ background: {fill}; border-bottom: 1px solid {colours.border}; }}")

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from compaction.errors import Cancelled, NothingWritten, UsageError
-from compaction.export import writer
 from compaction.export.journal import Journal
 from compaction.export.liveness import liveness
 from compaction.export.writer import write_new_file
@@ -112,7 +111,7 @@ def test_a_full_disk_says_so_and_leaves_nothing(
     def second_fails(descriptor: int) -> None:
         next(calls, real)(descriptor)
 
-    monkeypatch.setattr(writer.os, "fsync", second_fails)
+    monkeypatch.setattr(os, "fsync", second_fails)
     with pytest.raises(NothingWritten, match="No space left"):
         write_new_file(tmp_path / "out", [b"x"], operation="export", journal=journal)
     assert [p.name for p in tmp_path.iterdir()] == ["journal"]
