@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from compaction.accounting.categories import Category
+from inspector.rendering.visible_text import visible
 
 if TYPE_CHECKING:
     from compaction.accounting.accounts import SessionAccounts
@@ -68,7 +69,9 @@ class RoundTable(QAbstractTableModel):
                 return f"{value:,}"
             if isinstance(value, float):
                 return "unknown" if math.isnan(value) else f"{value:,.4f}"
-            return value
+            text = visible(value)
+            # Qt takes a tool tip that looks like HTML for HTML; a model's name comes from the file.
+            return text.replace("<", "‹").replace(">", "›") if role == Qt.ItemDataRole.ToolTipRole else text
         return None
 
     def value(self, row: int, column: int) -> int | float | str:

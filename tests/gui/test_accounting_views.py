@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QHelpEvent, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit
+from PySide6.QtWidgets import QApplication, QLineEdit, QToolTip
 from pytestqt.qtbot import QtBot
 
 from compaction.accounting.categories import Category
@@ -135,6 +135,26 @@ def test_legend_and_table_say_what_the_chart_shows(chart: ContextChart) -> None:
     assert shown[COLUMNS.index("Context")] == "31,803"
     assert model.index(21, COLUMNS.index("Event")).data().startswith("automatic compaction")
     assert chart.table.currentIndex().row() == 2
+
+
+def test_the_tip_of_a_round_names_method_and_source_of_every_figure(chart: ContextChart, qtbot: QtBot) -> None:
+    tip = chart.tip(3)
+    for needed in ("31,803", "recorded", "estimated shares", "median error", "Tool result", "computed", "public list"):
+        assert needed in tip
+    place = chart.plot.mapFromScene(chart.plot.getPlotItem().vb.mapViewToScene(QPointF(3.0, 5_000.0)))
+    event = QHelpEvent(QEvent.Type.ToolTip, place, chart.plot.mapToGlobal(place))
+    QApplication.sendEvent(chart.plot.viewport(), event)
+    qtbot.waitUntil(lambda: QToolTip.text() == tip)
+    QToolTip.hideText()
+
+
+def test_a_model_name_in_a_tip_is_no_html(app_context: AppContext, open_session: Open, qtbot: QtBot) -> None:
+    session = SessionBuilder(model="<img src='file:///etc/passwd'>")
+    session.answer("msg_1", **usage(3, 1, 20_000))
+    view = ContextChart(app_context, open_session(session))
+    qtbot.addWidget(view)
+    counted(app_context, view._document)
+    assert "<" not in view.tip(1)
 
 
 def test_limits_of_the_chosen_client_are_drawn(chart: ContextChart, app_context: AppContext) -> None:

@@ -23,11 +23,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from compaction.accounting.categories import Category
 from compaction.errors import NothingWritten
 from inspector.context import AppContext
 from inspector.documents.accounting import accounting_of
 from inspector.documents.document import Document, Scope, Selection
 from inspector.models.round_table import COLUMNS, WIDEST, RoundTable, events_by_round
+from inspector.rendering.visible_text import visible
 from inspector.views.charts.context_plot import COST_MODES, ContextPlot
 from inspector.views.charts.legend import Legend
 from inspector.views.detail.pages import plain_label
@@ -53,6 +55,7 @@ class ContextChart(QWidget):
         self.facts = plain_label()
         self._events: dict[int, str] = {}
         self._build()
+        self.plot.tip_of = self.tip
         self.plot.round_chosen.connect(self.select_round)
         self.plot.round_opened.connect(self._open_round)
         self.table.selectionModel().currentRowChanged.connect(self._on_table_row)
@@ -200,6 +203,29 @@ class ContextChart(QWidget):
             parts.append(self._events[number])
         return " · ".join(parts)
 
+    def tip(self, number: int) -> str:
+        """Every figure of a round with its method and source, plain text."""
+        accounts = self.accounts
+        if accounts is None:
+            return ""
+        series, place = accounts.series, number - 1
+        usage, total = series.usage, int(series.usage.context[place])
+        error = series.user_calibration.error
+        margin = f", median error of the estimator here {error:.0%}" if error is not None else ""
+        lines = [
+            self._sentence(number),
+            f"Context {total:,}: recorded, input + cache read + cache creation." if total else "No usage on record.",
+            f"Cache read {int(usage.cache_read[place]):,}, written {int(usage.written[place]):,}: recorded.",
+            f"Parts: estimated shares that add up to the recorded context{margin}.",
+        ]
+        shown = [c for c in reversed(Category) if series.parts[place, c]]
+        lines += [f"  {c.title}: {int(series.parts[place, c]):,}" for c in shown]
+        if series.hidden_thinking[place]:
+            lines.append(f"  of the thinking hidden: {int(series.hidden_thinking[place]):,} (residual)")
+        lines.append(f"Cost: computed from recorded tokens, {accounts.cost.prices.name}.")
+        # Qt takes a text that looks like HTML for HTML, and a model's name comes from the file.
+        return "\n".join(visible(line) for line in lines).replace("<", "‹").replace(">", "›")
+
     def _recolour(self) -> None:
         self.plot.recolour()
         self.legend.recolour()
@@ -236,6 +262,7 @@ class ContextChart(QWidget):
         self.plot.set_cursor_round(number)
         self.legend.show_round(self.accounts, number)
         self.state.setText(self._sentence(number))
+        self.plot.setAccessibleDescription(self.state.text())
         if number > 0 and self.table.currentIndex().row() != number - 1 and number <= self.table_model.rowCount():
             self.table.setCurrentIndex(self.table_model.index(number - 1, 0))
 

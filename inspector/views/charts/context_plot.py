@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtGui import QColor, QHelpEvent, QKeyEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from compaction.accounting.accounts import SessionAccounts
 from compaction.accounting.categories import Category
@@ -50,6 +50,7 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
         self._limits: list[pg.InfiniteLine] = []
         self._events: list[pg.GraphicsObject] = []
         self._cost = np.zeros(0)
+        self.tip_of: Callable[[int], str] | None = None
         self.cost_mode = COST_MODES[0]
         self.show_limits = False
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -264,6 +265,16 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
         self._main.vb.setYRange(0, max(top, 1.0) * 1.06, padding=0)
 
     # Mouse and keys -------------------------------------------------------------------------------------------
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        """Answer a tool-tip request with what `tip_of` says about the round under the mouse."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self.tip_of is not None:
+            number = self.round_at(self.mapToScene(event.pos()).x())
+            text = self.tip_of(number) if number else ""
+            if text:
+                QToolTip.showText(event.globalPos(), text, self)
+                return True
+        return bool(super().viewportEvent(event))
 
     def round_at(self, scene_x: float) -> int:
         """The round (1-based) under a horizontal place of the scene, 0 outside."""
