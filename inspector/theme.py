@@ -354,6 +354,9 @@ QTabBar::tab {{ background: transparent; color: {c.muted}; padding: 6px 13px; bo
   border-bottom: 2px solid transparent; }}
 QTabBar::tab:selected {{ color: {c.text}; border-bottom: 2px solid {c.accent}; }}
 QTabBar::tab:hover:!selected {{ color: {c.text}; background: {c.hover}; }}
+QTabBar QToolButton {{ background: {c.raised}; border: 1px solid {c.border}; padding: 0; }}
+QTabBar QToolButton#close_tab {{ background: transparent; border: 0; padding: 1px; border-radius: 4px; }}
+QTabBar QToolButton#close_tab:hover {{ background: {c.selected}; }}
 QTabBar::tab:focus {{ color: {c.accent}; }}
 QDockWidget {{ color: {c.text}; }}
 QHeaderView {{ background: {c.raised}; }}

@@ -410,7 +410,6 @@ class MainWindow(QMainWindow):
         button.setObjectName("close_tab")
         button.setFixedSize(20, 20)
         button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        button.setStyleSheet("padding: 1px;")
         button.clicked.connect(lambda _checked=False: self.close_document(document))
         self.tabs.tabBar().setTabButton(index, QTabBar.ButtonPosition.RightSide, button)
 

@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import QEvent, QItemSelectionModel, QModelIndex, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence, QMouseEvent
+from PySide6.QtCore import QByteArray, QEvent, QItemSelectionModel, QModelIndex, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
 
 from inspector.models.outline import TITLES, Column, OutlineModel
 from inspector.theme import Theme
 from inspector.views.outline_delegate import OutlineDelegate
+
+PREVIEW_CHARACTERS = 16
+"""Room of the preview below which other columns step aside."""
 
 
 class OutlineTable(QTableView):
@@ -18,6 +21,7 @@ class OutlineTable(QTableView):
         row_chosen(int): the current row changed (−1 none).
         typed(str): a letter was typed: the find bar takes it.
         menu_wanted(QPoint): global position for the context menu.
+        columns_chosen(): a person resized, moved, hid or showed a column.
         copy_wanted(): Ctrl+C.
         columns_ready(): the columns exist and have their default widths.
     """
@@ -26,11 +30,15 @@ class OutlineTable(QTableView):
     typed = Signal(str)
     menu_wanted = Signal(object)
     columns_ready = Signal()
+    columns_chosen = Signal()
     copy_wanted = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAccessibleName("Tree of the session")
+        self._fits_columns = True
+        self._fitting = False
+        self._widths: dict[Column, int] = {}
         self.setObjectName("outline")
         self.delegate = OutlineDelegate(theme, self)
         self.delegate.set_font(self.font())
@@ -57,6 +65,8 @@ class OutlineTable(QTableView):
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         header.setAccessibleName("Columns")
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header.sectionResized.connect(self._on_section_resized)
+        header.sectionMoved.connect(self._on_columns_chosen)
         header.customContextMenuRequested.connect(
             lambda place: self.columns_menu().popup(self.horizontalHeader().mapToGlobal(place))
         )
@@ -77,6 +87,7 @@ class OutlineTable(QTableView):
         self.selectionModel().currentRowChanged.connect(self._on_current)
         if first:
             self._size_columns()
+            self._fit_columns()
             self.columns_ready.emit()
 
     def select_row(self, row: int, *, center: bool = True) -> None:
@@ -96,6 +107,42 @@ class OutlineTable(QTableView):
             self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
         self.horizontalScrollBar().setValue(left)
 
+    def restore_columns(self, state: QByteArray) -> None:
+        """Set the columns as a person left them; state of another version changes nothing."""
+        self._fits_columns = not self.horizontalHeader().restoreState(state)
+
+    def _choose_column(self, column: Column, shown: bool) -> None:
+        self.setColumnHidden(column, not shown)
+        self._on_columns_chosen()
+
+    def _on_section_resized(self, column: int, _old: int, _new: int) -> None:
+        # The preview stretches with the window, and columns step aside by themselves: neither is a choice.
+        dragged = QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton
+        if dragged and column != Column.PREVIEW and not self._fitting:
+            self._on_columns_chosen()
+
+    def _on_columns_chosen(self) -> None:
+        self._fits_columns = False
+        self.columns_chosen.emit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a narrow window the preview keeps its room: share and time step aside, until a person chose columns."""
+        super().resizeEvent(event)
+        if self._fits_columns and self.model() is not None:
+            self._fit_columns()
+
+    def _fit_columns(self) -> None:
+        header = self.horizontalHeader()
+        needed = sum(self._widths.get(column, 0) for column in (Column.WHAT, Column.TOKENS, Column.FLAGS))
+        room = self.viewport().width() - needed - header.fontMetrics().horizontalAdvance("0") * PREVIEW_CHARACTERS
+        for column in (Column.TIME, Column.SHARE):
+            fits = room >= self._widths.get(column, 0)
+            if self.isColumnHidden(column) == fits:
+                self._fitting = True
+                self.setColumnHidden(column, not fits)
+                self._fitting = False
+            room -= self._widths.get(column, 0) if fits else 0
+
     def columns_menu(self) -> QMenu:
         """Which columns are shown; the first one always is."""
         menu = QMenu(self)
@@ -104,7 +151,7 @@ class OutlineTable(QTableView):
             entry = menu.addAction(TITLES[column])
             entry.setCheckable(True)
             entry.setChecked(not self.isColumnHidden(column))
-            entry.toggled.connect(lambda shown, column=column: self.setColumnHidden(column, not shown))
+            entry.toggled.connect(lambda shown, column=column: self._choose_column(column, shown))
         return menu
 
     def selected_rows(self) -> npt.NDArray[np.int64]:
@@ -218,5 +265,6 @@ class OutlineTable(QTableView):
         for column, characters in widths.items():
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
             header.resizeSection(column, unit * characters)
+            self._widths[column] = unit * characters
         header.setSectionResizeMode(Column.PREVIEW, QHeaderView.ResizeMode.Stretch)
         header.setMinimumSectionSize(unit * 6)

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 from compaction.conversation import Conversation
 from compaction.errors import UsageError
 from compaction.progress import Progress
+from compaction.transcript import Flag, RecordKind
 from inspector.context import AppContext
 from inspector.documents.document import Document, Selection
 from inspector.models.copying import json_of, text_of
@@ -174,13 +175,21 @@ class OutlineView(QWidget):
             self.model.forget_texts()
 
     def _first_row(self) -> int:
-        """Where a session opens: its first prompt, a small thing to show beside; else the first row."""
+        """Where a session opens: its first prompt, a small thing to show beside; else its first message."""
         model = self.model
-        if model is not None:
-            for row in range(min(40, model.rowCount())):
-                if kind_of(model.node(row)) is Kind.MESSAGE:
-                    return row
-        return 0
+        if model is None:
+            return 0
+        near = range(min(60, model.rowCount()))
+        messages = [row for row in near if kind_of(model.node(row)) is Kind.MESSAGE]
+        prompts = [row for row in messages if self._is_prompt(model.node(row))]
+        return next(iter([*prompts, *messages]), 0)
+
+    def _is_prompt(self, node: int) -> bool:
+        conversation = self.document.conversation
+        if conversation is None:
+            return False
+        t, record = conversation.transcript, index_of(node)
+        return bool(t.kind[record] == RecordKind.USER and not t.flags[record] & (Flag.META | Flag.TOOL_RESULT))
 
     def _open_agents(self) -> set[str]:
         if self.model is None:
@@ -258,12 +267,10 @@ class OutlineView(QWidget):
 
     def _restore_columns(self) -> None:
         """Widths, order and visibility of the columns as they were left; kept when the person changes them."""
-        header = self.table.horizontalHeader()
         state = self._context.settings.blob(COLUMNS)
-        if not state.isEmpty() and not header.restoreState(state):
-            self._tell("The saved columns do not fit this version: the default ones are shown")
-        for changed in (header.sectionResized, header.sectionMoved, header.sectionCountChanged):
-            changed.connect(self._columns_changed.start)
+        if not state.isEmpty():
+            self.table.restore_columns(state)
+        self.table.columns_chosen.connect(self._columns_changed.start)
 
     def _save_columns(self) -> None:
         self._context.settings.set_blob(COLUMNS, self.table.horizontalHeader().saveState())

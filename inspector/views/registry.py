@@ -104,6 +104,7 @@ VIEWS: list[ViewSpec] = [
         "timeline",
         "center",
         "inspector.views.timeline.view:TimelineView",
+        wide=True,
         tip="Step through the compactions, recorded and simulated, and see the context as it was at any API round.",
     ),
     ViewSpec(

@@ -310,3 +310,25 @@ def test_a_document_in_memory_shows_without_a_file(window: MainWindow) -> None:
     texts = [model_of(tree).cells(row).texts[Column.WHAT] for row in range(model_of(tree).rowCount())]
     assert "User" in texts
     assert "Assistant" in texts
+
+
+def test_in_a_narrow_window_columns_step_aside_until_somebody_chose_them(
+    tree: OutlineView, window: MainWindow, app_context: AppContext, qtbot: QtBot
+) -> None:
+    for dock in window.docks.values():
+        dock.hide()
+    window.resize(1400, 700)
+    QApplication.processEvents()
+    assert not any(tree.table.isColumnHidden(column) for column in Column)
+    window.resize(window.minimumSizeHint().width(), 700)
+    QApplication.processEvents()
+    tree.table.resize(430, 500)
+    assert tree.table.isColumnHidden(Column.SHARE)
+    assert not tree.table.isColumnHidden(Column.FLAGS)
+    tree.table.resize(1400, 500)
+    assert not tree.table.isColumnHidden(Column.SHARE)
+    entry = next(action for action in tree.table.columns_menu().actions() if action.text() == "Time")
+    entry.setChecked(False)
+    qtbot.waitUntil(lambda: not app_context.settings.blob("tree_columns_1").isEmpty(), timeout=5000)
+    tree.table.resize(1500, 500)
+    assert tree.table.isColumnHidden(Column.TIME)
