@@ -32,6 +32,7 @@ class Examination:
     """
 
     job: ExamineJob
+    damaged: int | None = None
     compactions: int | None = None
     context_tokens: int | None = None
     errors: int | None = None
@@ -69,6 +70,7 @@ def examine(job: ExamineJob) -> Examination:
     severities = [finding.severity for finding in report.findings]
     return Examination(
         job,
+        len(conversation.transcript.damage),
         len(conversation.compactions),
         context["tokens"],
         severities.count("error"),
@@ -90,6 +92,8 @@ def apply_examinations(connection: Connection, results: Sequence[Examination]) -
             "finding_codes": list(result.codes),
         }
         if result.compactions is not None:
+            # A cut last line counts now: until here it might have been one that is still being written.
+            values["damaged"] = result.damaged
             values["compactions"] = result.compactions
             values["context_tokens"] = result.context_tokens
         same = (TRANSCRIPT.c.id == result.job.transcript_id) & (TRANSCRIPT.c.bytes == result.job.bytes)

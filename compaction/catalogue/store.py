@@ -177,10 +177,11 @@ def _merge_summary(found: Summary, row: dict[str, Any]) -> None:
 
 def _session_id(row: dict[str, Any], newest_first: Sequence[str]) -> str:
     """The file's own name when the records have it too (a resumed file holds older ids as well), else the newest id."""
-    stem: str = row["path"].replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".jsonl")
-    if row["session_id"] == stem or stem in newest_first:
+    before: str = row["session_id"]
+    stem = str(row["path"]).replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".jsonl")
+    if before == stem or stem in newest_first:
         return stem
-    return newest_first[0] if newest_first else str(row["session_id"]) or stem
+    return newest_first[0] if newest_first else before
 
 
 def _total(row: dict[str, Any], responses: list[ScannedResponse]) -> None:

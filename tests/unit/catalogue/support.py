@@ -5,13 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 
 from compaction.catalogue.database import Catalogue
 from compaction.catalogue.tables import PASSAGE, RESPONSE, TRANSCRIPT
-from tests.generator import Session
+from tests.generator import FAULTS, Session
 
 _CHANGING = {"id", "folder_id", "parent_id", "mtime_ns", "transcript_id"}
+
+
+def every_fault(*quick: str) -> list[Any]:
+    """Parameters for every fault of the generator; those not named are for the slow run."""
+    names = sorted(set(FAULTS) - {"huge_line"})
+    return [pytest.param(name, marks=() if name in quick else pytest.mark.slow) for name in names]
 
 
 def make_library(folder: Path, sessions: int = 4, **options: Any) -> list[Path]:

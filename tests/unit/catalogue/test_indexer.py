@@ -17,7 +17,7 @@ from compaction.catalogue.sessions import list_sessions
 from compaction.errors import Cancelled
 from compaction.progress import Progress
 from tests.generator import Session
-from tests.unit.catalogue.support import content, make_library
+from tests.unit.catalogue.support import content, every_fault, make_library
 
 
 @pytest.fixture
@@ -82,6 +82,17 @@ def test_a_file_grown_in_random_cuts_is_catalogued_like_a_fresh_one(
             file.write(data[start:end])
         start = end
         index(catalogue, tmp_path / "projects")
+    monkeypatch.setattr(scan, "SLICE_BYTES", 8 << 20)
+    assert content(catalogue) == fresh(tmp_path / "projects", tmp_path / "other")
+
+
+@pytest.mark.parametrize("fault", every_fault("cut_last_line", "invalid_utf8", "splice", "nul_padding"))
+def test_a_damaged_file_in_slices_is_catalogued_like_a_whole_one(
+    tmp_path: Path, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    Session(seed=3, rounds=8, subagents=0, faults=(fault,)).write(tmp_path / "projects" / "-p" / "s.jsonl")
+    monkeypatch.setattr(scan, "SLICE_BYTES", 1 << 10)
+    index(catalogue, tmp_path / "projects")
     monkeypatch.setattr(scan, "SLICE_BYTES", 8 << 20)
     assert content(catalogue) == fresh(tmp_path / "projects", tmp_path / "other")
 
