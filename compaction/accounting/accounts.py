@@ -69,7 +69,7 @@ def _priced(session: Session, series: ContextSeries, responses: Responses, price
         responses=responses,
         cost=cost,
         round_usd=round_costs(session.conversation, responses, cost),
-        compactions=compaction_costs(series, cost),
+        compactions=compaction_costs(series, responses, cost),
         misses=cache_misses(series, prices),
         recovered=recovered,
         recovered_usd=recovered_usd(series, recovered, prices),

@@ -9,7 +9,7 @@ from compaction.accounting.context import ContextSeries
 from compaction.accounting.cost import CostState
 from compaction.accounting.estimate import estimate_text_tokens
 from compaction.accounting.figure import UNKNOWN, Figure, Method
-from compaction.accounting.models import is_synthetic, tokenizer_family
+from compaction.accounting.models import is_synthetic, model_key, tokenizer_family
 from compaction.accounting.prices import PriceSet, Usage
 from compaction.accounting.usage import Responses
 from compaction.conversation import Compaction, Conversation
@@ -54,30 +54,71 @@ class CompactionCost:
     rebuild: Figure
 
 
-def compaction_costs(series: ContextSeries, state: CostState) -> list[CompactionCost]:
+def compaction_costs(series: ContextSeries, responses: Responses, state: CostState) -> list[CompactionCost]:
     """The cost of every recorded compaction (microcompactions and silent drops make no request of their own)."""
+    own_files = _own_requests(responses)
+    asking = [c for c in series.compactions if c.kind not in ("micro", "silent")]
     found = []
     for compaction in series.compactions:
-        if compaction.kind in ("micro", "silent"):
-            found.append(
-                CompactionCost(
-                    compaction,
-                    Figure(0.0, Method.COMPUTED, source="no request"),
-                    _rebuild(series, compaction, state.prices),
-                )
-            )
-            continue
-        found.append(
-            CompactionCost(compaction, _call(series, compaction, state), _rebuild(series, compaction, state.prices))
-        )
+        if compaction in asking:
+            own = _in_own_file(series, compaction, responses, own_files)
+            call = Figure(float(state.usd_by_response[own]), Method.COMPUTED, source=_OWN) if own >= 0 else None
+            call = call or _told(series, compaction, asking, state) or _estimated(series, compaction, state)
+        else:
+            call = Figure(0.0, Method.COMPUTED, source="no request")
+        found.append(CompactionCost(compaction, call, _rebuild(series, compaction, state.prices)))
     return found
 
 
-def _call(series: ContextSeries, compaction: Compaction, state: CostState) -> Figure:
-    for entry in state.unrecorded:
-        if entry.file == 0 and entry.after_record < compaction.record <= entry.record:
-            usd = entry.total_usd if entry.usd is not None else None
-            return Figure(usd, entry.method, source="between two cost-state records: the requests without a response")
+_OWN = "the usage in the compaction's own transcript"
+_CLOCK = 600_000
+"""Milliseconds between a compaction's own response and its boundary record, at most."""
+
+
+def _own_requests(responses: Responses) -> npt.NDArray[np.int64]:
+    """The responses in transcripts of compactions' own calls (`agent-acompact-…`, transcript-format.md 1)."""
+    files = [
+        n for n, f in enumerate(responses.files) if "agent-acompact" in f.name.replace("\\", "/").rsplit("/", 1)[-1]
+    ]
+    return np.unique(responses.response_of[np.isin(responses.rows["file"], files)])
+
+
+def _in_own_file(
+    series: ContextSeries, compaction: Compaction, responses: Responses, own: npt.NDArray[np.int64]
+) -> int:
+    """The response that wrote a compaction's summary: the last before its boundary; −1 none on record."""
+    at = int(series.conversation.transcript.timestamp_ms[compaction.record])
+    times = responses.finish[own]
+    near = own[(times <= at + 5_000) & (times > at - _CLOCK)] if at else own[:0]
+    return int(near[np.argmax(responses.finish[near])]) if len(near) else -1
+
+
+def _told(series: ContextSeries, compaction: Compaction, asking: list[Compaction], state: CostState) -> Figure | None:
+    """What the client's totals say about requests without a response around a compaction, shared if there are more.
+
+    The summary is written by the model of the conversation; what other models did meanwhile are titles and the like.
+    """
+    model = model_key(_model_before(series.conversation, compaction.record))
+    entries = [
+        u
+        for u in state.unrecorded
+        if u.file == 0 and u.after_record < compaction.record <= u.record and model_key(u.model) == model
+    ]
+    if not entries:
+        return None
+    source = "between two cost-state records: the requests without a response"
+    if any(u.usd is None for u in entries):
+        return Figure(None, Method.UNKNOWN, source=source)
+    total = sum(u.total_usd for u in entries)
+    sharing = sum(entries[0].after_record < c.record <= entries[0].record for c in asking)
+    if sharing > 1:
+        return Figure(total / sharing, Method.ESTIMATED, source=f"{source}, shared by {sharing} compactions")
+    method = Method.RECORDED if any(u.method is Method.RECORDED for u in entries) else Method.COMPUTED
+    return Figure(total, method, source=source)
+
+
+def _estimated(series: ContextSeries, compaction: Compaction, state: CostState) -> Figure:
+    """A cache read of the whole context and the summary as output (api.md 4.3)."""
     model = _model_before(series.conversation, compaction.record)
     if not model:
         return UNKNOWN

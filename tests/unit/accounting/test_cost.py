@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compaction.accounting.accounts import account_session
 from compaction.accounting.cache import cache_misses
 from compaction.accounting.context import context_series
 from compaction.accounting.cost import CostState, cost_report, cost_state
@@ -15,6 +16,7 @@ from compaction.accounting.prices import bundled_prices
 from compaction.accounting.round_cost import compaction_costs, round_costs
 from compaction.accounting.usage import Ledger
 from compaction.cli.main import main
+from compaction.conversation import open_session
 from tests.unit.accounting.sessions import SessionBuilder, call, text, usage
 
 PUBLIC = bundled_prices().set()
@@ -83,7 +85,9 @@ def test_requests_that_only_the_clients_totals_show_are_part_of_the_cost() -> No
     recorded = (105 * 3 + 15 * 15 + 70_000 * 0.3 + 1_000 * 3.75) / 1e6
     call_usd = (10 * 3 + 1_000 * 15 + 51_000 * 0.3) / 1e6
     assert state.total_usd == pytest.approx(recorded + call_usd + (500 + 20 * 5) / 1e6, abs=1e-12)
-    [compaction] = compaction_costs(context_series(s.conversation()), state)
+    ledger = Ledger()
+    ledger.add(s.transcript())
+    [compaction] = compaction_costs(context_series(s.conversation()), ledger.settle(), state)
     assert compaction.call.value == pytest.approx(call_usd)
     assert compaction.call.method == Method.COMPUTED
 
@@ -144,6 +148,44 @@ def test_cost_of_a_round_is_that_of_its_response_and_unpriced_is_not_zero() -> N
     costs = round_costs(c, responses, cost_state(responses, PUBLIC))
     assert costs[0] == pytest.approx(0.0255)
     assert np.isnan(costs[1])
+
+
+def test_the_cost_of_a_compaction_is_that_of_its_own_transcript_where_there_is_one_section_1(tmp_path: Path) -> None:
+    s = SessionBuilder(version="2.1.39")
+    s.prompt("go")
+    s.answer("msg_1", request="r1", **usage(3, 10, 150_000, 100))
+    s.wait(70)
+    s.boundary("auto", 150_200, "Summary: " + "done " * 400)
+    s.answer("msg_2", request="r2", **usage(3, 10, 20_000, 30_000))
+    main_file = tmp_path / "s.jsonl"
+    main_file.write_bytes(s.bytes())
+    own = SessionBuilder(version="2.1.39")
+    own.wait(60)
+    own.prompt("summarise")
+    own.answer("msg_c", request="rc", **usage(5, 2_000, 150_000, 2_000))
+    folder = tmp_path / "s" / "subagents"
+    folder.mkdir(parents=True)
+    (folder / "agent-acompact-1a2b.jsonl").write_bytes(own.bytes())
+    accounts = account_session(open_session(main_file), PUBLIC)
+    [compaction] = accounts.compactions
+    expected = (5 * 3 + 2_000 * 15 + 150_000 * 0.3 + 2_000 * 3.75) / 1e6
+    assert (compaction.call.value, compaction.call.method) == (pytest.approx(expected), Method.COMPUTED)
+    assert compaction.rebuild.value == pytest.approx(30_000 * (3.75 - 0.3) / 1e6)
+    assert accounts.cost.responses == 3
+
+
+def test_without_any_record_of_its_request_a_compaction_is_estimated_between_warm_and_cold() -> None:
+    s = SessionBuilder(model="claude-opus-4-6")
+    s.answer("msg_1", **usage(3, 10, 150_000, 100))
+    s.boundary("auto", 150_200, "Summary: " + "word " * 500)
+    ledger = Ledger()
+    ledger.add(s.transcript())
+    responses = ledger.settle()
+    [found] = compaction_costs(context_series(s.conversation()), responses, cost_state(responses, PUBLIC))
+    assert found.call.method == Method.ESTIMATED
+    assert found.call.value == pytest.approx(150_200 * 0.5 / 1e6, rel=0.3)
+    assert found.call.error == pytest.approx(150_200 * 4.5 / 1e6)
+    assert found.rebuild.value is None
 
 
 def cache_session(change: str) -> SessionBuilder:
