@@ -33,6 +33,15 @@ def test_a_parent_that_is_not_in_the_file_is_an_error_when_it_cuts_the_conversat
     assert "a2" in found.repairs[0].title
 
 
+def test_a_conversation_that_is_broken_twice_has_two_errors() -> None:
+    lines = talk().user("u3", "And?", parent="gone").say("a3", "m3").user("u4", "So?", parent="lost").say("a4", "m4")
+    found = [f for f in diagnose(lines.conversation()).findings if f.code == "dangling_parent"]
+    assert [(f.severity, f.lines, f.details["unreachable_before"]) for f in found] == [
+        ("error", (5,), ["u1", "a1", "u2", "a2"]),
+        ("error", (7,), ["u3", "a3"]),
+    ]
+
+
 def test_a_file_that_begins_with_a_lost_parent_loses_nothing_by_it() -> None:
     assert codes(Lines().user("u1", "Begin.", parent="elsewhere").say("a1", "m1")) == {"dangling_parent": "info"}
 

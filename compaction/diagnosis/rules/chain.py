@@ -38,24 +38,43 @@ def _bridges(case: Case, candidates: list[Bridge]) -> tuple[Repair, ...]:
     )
 
 
-def _restored(case: Case, candidates: list[Bridge]) -> list[int]:
+def _restored(case: Case, candidates: list[Bridge], reached: set[int]) -> list[int]:
     """The records of the current window that hanging on the first candidate brings back, root first."""
-    if not candidates:
-        return []
-    path = case.conversation.chain(candidates[0].record)
-    start = 0
-    for position, record in enumerate(path):
-        if case.is_boundary(record):
-            start = position
-    return [r for r in path[start:] if case.speaks[r] or case.is_boundary(r)]
+    path = case.conversation.chain(candidates[0].record) if candidates else []
+    start = max((n for n, record in enumerate(path) if case.is_boundary(record)), default=0)
+    return [r for r in path[start:] if r not in reached]
+
+
+def _breaks(case: Case) -> dict[int, list[int]]:
+    """The breaks of the current conversation, the latest first, each with what bridging it brings back.
+
+    Behind one break there may be another, so each is bridged in thought and the walk goes on, up to the last
+    compaction. Worked out once a case.
+    """
+    memo = case.view.memo
+    if "breaks" not in memo:
+        found: dict[int, list[int]] = {}
+        reached = set(case.chain)
+        top = case.chain[0] if case.chain else -1
+        while top >= case.window_start and top not in found and case.conversation.parent[top] == DANGLING:
+            found[top] = _restored(case, bridge_candidates(case.conversation, top), reached)
+            reached.update(found[top])
+            if not found[top]:
+                break
+            top = found[top][0]
+        memo["breaks"] = found
+    breaks: dict[int, list[int]] = memo["breaks"]
+    return breaks
 
 
 def _break(case: Case, code: str, record: int, what: str) -> Finding:
     """The finding of a record that lost the way to what came before it."""
     t = case.transcript
-    on_chain = case.on_chain(record) and record >= case.window_start
+    breaks = _breaks(case)
+    on_chain = record in breaks or (case.on_chain(record) and record >= case.window_start)
     candidates = bridge_candidates(case.conversation, record) if on_chain else []
-    lost = [r for r in _restored(case, candidates) if not case.on_chain(r)] if on_chain else []
+    back = breaks[record] if record in breaks else _restored(case, candidates, set(case.chain))
+    lost = [r for r in back if case.speaks[r] or case.is_boundary(r)]
     endless = code in ENDLESS and on_chain
     harmful = endless or any(case.speaks[r] for r in lost)
     severity: Severity = "error" if harmful else "info"
