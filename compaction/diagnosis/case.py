@@ -11,6 +11,7 @@ import numpy.typing as npt
 from compaction.conversation import Conversation
 from compaction.diagnosis.model import Place
 from compaction.diagnosis.stored import Stored, stored_request
+from compaction.diagnosis.subagents import SubagentAnswers
 from compaction.diagnosis.view import PLAIN_API, RequestView
 from compaction.request import default_client
 from compaction.request.profiles import ResumeProfile, generation_for, version_key
@@ -49,12 +50,14 @@ class Case:
         client: version of the client profile.
         stored: the request as stored, without any client's mending.
         reserved: tool ids given out in this round.
+        answers: what sub-agents' own files hold.
     """
 
     conversation: Conversation
     client: str
     stored: Stored
     reserved: set[str] = field(default_factory=set, compare=False)
+    answers: SubagentAnswers = field(default_factory=lambda: SubagentAnswers(None), compare=False)
 
     @property
     def transcript(self) -> Transcript:
@@ -216,10 +219,11 @@ class Case:
         return name
 
 
-def open_case(conversation: Conversation, client: str) -> Case:
-    """The case of a conversation for a client version.
+def open_case(conversation: Conversation, client: str, answers: SubagentAnswers | None = None) -> Case:
+    """The case of a conversation for a client version; `answers` where its sub-agent files are at hand.
 
     Raises:
         UsageError: `client` is no version.
     """
-    return Case(conversation, client, stored_request(conversation, client))
+    stored = stored_request(conversation, client)
+    return Case(conversation, client, stored, answers=answers or SubagentAnswers(None))

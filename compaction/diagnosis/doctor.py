@@ -13,6 +13,7 @@ from compaction.diagnosis.model import Finding, Report, Violation
 from compaction.diagnosis.records import RECORD_RULES
 from compaction.diagnosis.repair.registry import repairs_for
 from compaction.diagnosis.requests import REQUEST_RULES
+from compaction.diagnosis.subagents import SubagentAnswers
 from compaction.progress import Progress
 from compaction.request import default_client
 
@@ -32,7 +33,8 @@ def diagnose(session: Session | Conversation, client: str = "", progress: Progre
     """
     conversation = session.conversation if isinstance(session, Session) else session
     client = client or default_client(conversation)
-    return Report(client, findings_of(open_case(conversation, client), progress))
+    answers = SubagentAnswers(session if isinstance(session, Session) else Session(session))
+    return Report(client, findings_of(open_case(conversation, client, answers), progress))
 
 
 def findings_of(case: Case, progress: Progress | None = None) -> tuple[Finding, ...]:

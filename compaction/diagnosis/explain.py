@@ -56,6 +56,8 @@ def _lost_result(case: Case, violation: Violation) -> tuple[str, dict[str, Any]]
     facts: dict[str, Any] = {"result_lines": [case.line(r) for r in beside]}
     if beside:
         return f"The result is on line {case.line(beside[0])}, beside the current conversation.", facts
+    if any(case.answers.answer(identity) for identity in violation.ids):
+        return "The answer is in the file of the sub-agent that the call started.", facts
     records = [r for place in violation.places if (r := case.record_of(place)) is not None]
     after = _next_spoken(case, max(records, default=-1))
     if after is None:

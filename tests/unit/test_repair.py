@@ -259,6 +259,13 @@ def test_results_of_exact_copies_go_with_them() -> None:
     assert [b["tool_use_id"] for b in messages[2]["content"]] == ["a1", "a1_2"]
 
 
+def test_two_results_for_one_call_in_a_session() -> None:
+    lines = Lines().user("u1", "Go.").call("a1", "m1", "x1").result("r1", "x1", "[Request interrupted by user]")
+    _, records = repaired(lines.result("r2", "x1", "real").say("a2", "m2"))
+    assert set(by_uuid(records)) == {"u1", "a1", "r2", "a2"}
+    assert by_uuid(records)["r2"]["parentUuid"] == "a1"
+
+
 def test_the_real_result_is_kept_and_the_stand_in_goes() -> None:
     stand_in = answer("a1", "[Tool result missing due to internal error]", is_error=True)
     _, messages = repaired(messages_of(user("go"), assistant(call("a1")), user(stand_in, answer("a1", "real"))))
@@ -396,6 +403,24 @@ def _blocks(record: Json) -> Iterator[Json]:
     content = record.get("message", {}).get("content")
     if isinstance(content, list):
         yield from content
+
+
+def test_an_answer_in_a_subagents_file_is_used_instead_of_a_stand_in(tmp_path: Path) -> None:
+    """G6: sub-agent files are looked at as well."""
+    lines = Lines().user("u1", "Go.").call("a1", "m1", "x1")
+    lines.add("progress", "p1", "a1", data={"type": "agent_progress", "agentId": "abc1234"}, parentToolUseID="x1")
+    (tmp_path / "s.jsonl").write_bytes(lines.user("u2", "Well?", parent="a1").data())
+    inside = Lines().user("i1", "Sub task.", isSidechain=True).say("i2", "n1", "Nine tables found.")
+    folder = tmp_path / "s" / "subagents"
+    folder.mkdir(parents=True)
+    (folder / "agent-abc1234.jsonl").write_bytes(inside.data())
+    plan = plan_repair(open_session(tmp_path / "s.jsonl"))
+    (made,) = plan.made
+    assert made.repair == "use_subagent_answer"
+    assert made.finding.why == "The answer is in the file of the sub-agent that the call started."
+    new = next(c.after for c in plan.changes if c.action == "insert")
+    assert new is not None
+    assert b"Nine tables found." in new
 
 
 def test_the_first_file_with_two_faults_needs_both_mended() -> None:

@@ -17,6 +17,7 @@ from compaction.diagnosis.repair.editor import Editor, PostponedError
 from compaction.diagnosis.repair.fixes.records import FIXES as RECORD_FIXES
 from compaction.diagnosis.repair.registry import fix_named
 from compaction.diagnosis.rules.damage import records_on_line
+from compaction.diagnosis.subagents import SubagentAnswers
 from compaction.errors import UsageError
 from compaction.progress import Progress
 from compaction.request import default_client
@@ -138,16 +139,18 @@ def plan_repair(
     """
     conversation = session.conversation if isinstance(session, Session) else session
     client = client or default_client(conversation)
-    return _Planner(conversation, client, dict(choices or {}), progress or Progress()).run()
+    whole = session if isinstance(session, Session) else Session(session)
+    return _Planner(whole, client, dict(choices or {}), progress or Progress()).run()
 
 
 class _Planner:
-    def __init__(self, conversation: Conversation, client: str, choices: dict[str, str], progress: Progress) -> None:
+    def __init__(self, session: Session, client: str, choices: dict[str, str], progress: Progress) -> None:
         self.client = client
+        self.answers = SubagentAnswers(session)
         self.choices = choices
         self.progress = progress
-        self.draft = Draft(conversation.transcript)
-        self.first = open_case(conversation, client)
+        self.draft = Draft(session.transcript)
+        self.first = open_case(session.conversation, client, self.answers)
         self.before = findings_of(self.first, progress)
         self.made: list[Chosen] = []
         self.tried: Counter[Attempt] = Counter()
@@ -176,7 +179,7 @@ class _Planner:
                 break
             editor.flush()
             self.rounds += 1
-            case = open_case(build_conversation(self.draft.transcript()), self.client)
+            case = open_case(build_conversation(self.draft.transcript()), self.client, self.answers)
             findings = findings_of(case, self.progress)
         return case, findings
 
@@ -189,7 +192,7 @@ class _Planner:
             self._apply(editor, finding, finding.repairs[0])
         editor.flush()
         self.rounds += 1
-        case = open_case(build_conversation(self.draft.transcript()), self.client)
+        case = open_case(build_conversation(self.draft.transcript()), self.client, self.answers)
         return self._until_stable(case, findings_of(case, self.progress))
 
     def _mend(self, editor: Editor, finding: Finding) -> None:

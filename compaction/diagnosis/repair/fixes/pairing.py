@@ -78,6 +78,20 @@ def use_recorded_result(editor: Editor, finding: Finding) -> None:
         add_results(editor, call, [(editor.block(*place), _beside(editor, call, shown))])
 
 
+def has_subagent_answer(case: Case, finding: Finding) -> bool:
+    """Whether the file of the sub-agent that each call started holds its answer (G6)."""
+    return not case.is_document and bool(finding.ids) and all(case.answers.answer(i) for i in finding.ids)
+
+
+def use_subagent_answer(editor: Editor, finding: Finding) -> None:
+    """What the sub-agent said last becomes the result of the call that started it."""
+    for call in _calls(editor, finding):
+        identity = str(editor.block(*call).get("id"))
+        content = [{"type": "text", "text": editor.case.answers.answer(identity)}]
+        result = {"type": "tool_result", "tool_use_id": identity, "content": content}
+        add_results(editor, call, [(result, _beside(editor, call, {"status": "completed", "content": content}))])
+
+
 def insert_result(editor: Editor, finding: Finding) -> None:
     """One neutral error result for each call, behind the results that are there."""
     for call in _calls(editor, finding):
@@ -401,6 +415,13 @@ FIXES: dict[str, tuple[Fix, ...]] = {
             "the file holds it beside the current conversation",
             use_recorded_result,
             has_recorded_result,
+        ),
+        Fix(
+            "use_subagent_answer",
+            "Put the sub-agent's own answer behind the call",
+            "the sub-agent's file holds it",
+            use_subagent_answer,
+            has_subagent_answer,
         ),
         Fix(
             "insert_result",
