@@ -92,4 +92,9 @@ def _screenshot(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    # A program that was frozen into a folder starts its workers by running itself.
+    if getattr(sys, "frozen", False):
+        import multiprocessing
+
+        multiprocessing.freeze_support()
     sys.exit(main())
