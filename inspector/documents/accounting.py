@@ -83,6 +83,17 @@ class Accounting(QObject):
         grown = self.current is not None and self._counted is not None and self._counted[0] is not session
         self._timer.start(AGAIN_MILLISECONDS if grown else 0)
 
+    @property
+    def shown(self) -> SessionAccounts | None:
+        """The accounts to show: those of the present session, or of the same file before it grew, while it is counted
+        again (records that are there keep their numbers). None when there are none such."""
+        found, session = self.accounts, self._document.session
+        if found is None or session is None or found.session is session:
+            return found if session is not None else None
+        old, new = found.session.transcript, session.transcript
+        grown = old.path is not None and old.path == new.path and len(new) >= len(old)
+        return found if grown else None
+
     def choose(
         self, client: str | None = None, overrides: WindowSettings | None = None, price_set: str | None = None
     ) -> None:

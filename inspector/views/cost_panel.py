@@ -81,10 +81,10 @@ class CostPanel(QWidget):
 
     def refresh(self) -> None:
         """Show the newest accounts, or what is known while there are none."""
-        accounts = self.accounting.accounts
+        accounts = self.accounting.shown
         if self.accounting.error is not None:
             self.total.setText(f"✖ The count failed: {self.accounting.error}")
-        if accounts is None or accounts.session is not self._document.session:
+        if accounts is None:
             self.model.set_lines([])
             if self.accounting.error is None:
                 self.total.setText("Counting tokens …" if self.accounting.running else "Not counted yet.")

@@ -137,6 +137,37 @@ def test_legend_and_table_say_what_the_chart_shows(chart: ContextChart) -> None:
     assert chart.table.currentIndex().row() == 2
 
 
+def test_a_session_that_grows_keeps_its_chart_until_it_is_counted_again(
+    chart: ContextChart, app_context: AppContext, qtbot: QtBot
+) -> None:
+    document = chart._document
+    assert document.path is not None
+    chart.select_round(7)
+    session = long_session(44)
+    document.path.write_bytes(session.bytes())
+    document.load(app_context.runner)
+    qtbot.waitUntil(lambda: document.conversation is not None and document.conversation.round_count == 44)
+    assert chart.accounts is not None
+    assert chart.accounts.series.rounds == 40
+    qtbot.waitUntil(lambda: chart.accounts is not None and chart.accounts.series.rounds == 44, timeout=10_000)
+    assert chart.table_model.rowCount() == 44
+    assert chart.plot.getPlotItem().vb.viewRange()[0] == pytest.approx([0.5, 44.5])
+
+
+def test_another_file_in_its_place_empties_the_chart_first(
+    chart: ContextChart, app_context: AppContext, qtbot: QtBot
+) -> None:
+    document = chart._document
+    assert document.path is not None
+    document.path.write_bytes(long_session(3).bytes())
+    document.load(app_context.runner)
+    qtbot.waitUntil(lambda: document.conversation is not None and document.conversation.round_count == 3)
+    assert chart.accounts is None
+    qtbot.waitUntil(lambda: chart.accounts is not None, timeout=10_000)
+    assert chart.accounts is not None
+    assert chart.accounts.series.rounds == 3
+
+
 def test_the_tip_of_a_round_names_method_and_source_of_every_figure(chart: ContextChart, qtbot: QtBot) -> None:
     tip = chart.tip(3)
     for needed in ("31,803", "recorded", "estimated shares", "median error", "Tool result", "computed", "public list"):

@@ -145,8 +145,7 @@ class ContextChart(QWidget):
     @property
     def accounts(self) -> SessionAccounts | None:
         """The accounts shown, None while they are made or when they are of a replaced session."""
-        found = self.accounting.accounts
-        return found if found is not None and found.session is self._document.session else None
+        return self.accounting.shown
 
     def refresh(self) -> None:
         """Show the newest accounts, or what is known while there are none."""

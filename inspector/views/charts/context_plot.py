@@ -82,9 +82,11 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
     # Content --------------------------------------------------------------------------------------------------
 
     def set_accounts(self, accounts: SessionAccounts | None, current: CurrentContext | None) -> None:
-        """Show other accounts; the visible range is kept when the session only grew."""
+        """Show other accounts; the visible range is kept when the session only grew, unless all of it was shown."""
         before = self._accounts.series.rounds if self._accounts is not None else 0
         same = accounts is not None and self._accounts is not None and accounts.series is self._accounts.series
+        (left, right), _ = self._main.vb.viewRange()
+        whole = left <= 1 and right >= before
         self._accounts, self._current = accounts, current
         rounds = accounts.series.rounds if accounts is not None else 0
         self.stack.set_parts(accounts.series.parts if accounts is not None else np.zeros((0, len(Category)), np.int64))
@@ -94,7 +96,7 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
         self._draw_cost()
         self._draw_events()
         self._draw_limits()
-        if not same and (before == 0 or rounds < before):
+        if not same and (before == 0 or rounds < before or whole):
             self.fit()
         self._fit_height()
 
