@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -19,6 +20,7 @@ def _window(context: AppContext) -> MainWindow:
     return cast(MainWindow, context.workspace)
 
 
+@cache
 def sample_path() -> Path | None:
     """The bundled sample session, None when this installation has none."""
     try:
@@ -117,7 +119,7 @@ ACTIONS = [
         icon="recent",
         menu=Menu.FILE,
         group="open",
-        enabled_when=lambda context: bool(_last_sessions(context)),
+        enabled_when=lambda context: bool(context.settings.strings("last_sessions")),
         tip="Open the sessions that were open when the window was closed last.",
     ),
     Action(

@@ -21,12 +21,14 @@ from PySide6.QtCore import (
 from compaction.conversation import Conversation, Session
 from inspector.documents.document import Scope, Selection
 from inspector.models.outline_cells import RowCells, describe_row, moment_of
-from inspector.models.outline_rows import Kind, Rows, index_of, kind_of, node_of, source_of
-from inspector.models.outline_structure import OutlineStructure, Shown
+from inspector.models.outline_rows import Depths, Kind, Rows, index_of, kind_of, node_of, source_of
+from inspector.models.outline_structure import Ints, OutlineStructure, Shown
 from inspector.plain_text import plain_tip
 
 Index = QModelIndex | QPersistentModelIndex
 CACHED_ROWS = 4096
+AT_ONCE = 150_000
+"""Records up to which rows are made on the GUI thread: some 30 ms."""
 
 
 class Column(IntEnum):
@@ -55,10 +57,13 @@ class OutlineModel(QAbstractTableModel):
     """Rows of a session: epoch → API round → message → block, subagents below the call that started them.
 
     Signals:
+        rebuild_wanted(int): many rows are to be made; answer from a worker with `finish_rebuild`. Until then `busy` is
+            set, the old rows stay, and nothing can be expanded.
         subagent_wanted(int): the person opened subagent number k and it is not read yet; answer with `add_subagent`.
     """
 
     subagent_wanted = Signal(int)
+    rebuild_wanted = Signal(int)
 
     def __init__(self, session: Session, rows: Rows, parent: QObject | None = None) -> None:
         """Args:
@@ -69,6 +74,8 @@ class OutlineModel(QAbstractTableModel):
         self.session = session
         self.rows = rows
         self.partner: frozenset[int] = frozenset()
+        self.busy = False
+        self._generation = 0
         self._cells: OrderedDict[int, RowCells] = OrderedDict()
         self.described = 0
 
@@ -191,7 +198,7 @@ class OutlineModel(QAbstractTableModel):
     def expand(self, row: int) -> None:
         """Show the rows below: one splice of the visible rows."""
         node = self.node(row)
-        if not self.rows.can_open(node) or self.rows.is_open(node):
+        if self.busy or not self.rows.can_open(node) or self.rows.is_open(node):
             return
         self.rows.set_open(node, True)
         if kind_of(node) is Kind.SUBAGENT and index_of(node) not in self.rows.structures:
@@ -206,7 +213,7 @@ class OutlineModel(QAbstractTableModel):
     def collapse(self, row: int) -> None:
         """Hide the rows below."""
         node = self.node(row)
-        if not self.rows.can_open(node) or not self.rows.is_open(node):
+        if self.busy or not self.rows.can_open(node) or not self.rows.is_open(node):
             return
         end = self.end_of(row)
         self.rows.set_open(node, False)
@@ -260,18 +267,32 @@ class OutlineModel(QAbstractTableModel):
         row = self.row_of(node)
         if row >= 0:
             return row
-        for above in self.rows.ancestors(node):
-            if not self.rows.is_open(above):
-                self.rows.set_open(above, True)
-        if kind_of(node) in (Kind.MESSAGE, Kind.BLOCK):
-            structure = self.structure(node)
-            record = index_of(node)
-            if kind_of(node) is Kind.BLOCK:
-                record = int(structure.conversation.transcript.block_record[record])
-            if not self.rows.visible(source_of(node))[structure.head_of[record]]:
-                self.rows.force(source_of(node), record)
-        self._rebuild()
+        forced = self._force(node)
+        if not self._open_above(node) or forced:
+            self._rebuild(at_once=True)
         return self.row_of(node)
+
+    def _open_above(self, node: int) -> bool:
+        """Open what is above a node, by splices where that is a row; False when all rows have to be made anew."""
+        spliced = True
+        for above in self.rows.ancestors(node):
+            row = self.row_of(above) if spliced and not self.busy else -1
+            if row >= 0:
+                self.expand(row)
+            else:
+                self.rows.set_open(above, True)
+                spliced = False
+        return spliced
+
+    def _force(self, node: int) -> bool:
+        """Show the record of a node although it is hidden; whether that was necessary."""
+        if kind_of(node) not in (Kind.MESSAGE, Kind.BLOCK):
+            return False
+        structure, record = self.structure(node), self._record_of(node)
+        if self.rows.visible(source_of(node))[structure.head_of[record]]:
+            return False
+        self.rows.force(source_of(node), record)
+        return True
 
     def add_subagent(self, number: int, structure: OutlineStructure) -> None:
         """Show the rows of a subagent that was read."""
@@ -299,9 +320,24 @@ class OutlineModel(QAbstractTableModel):
     def _row_changed(self, row: int) -> None:
         self.dataChanged.emit(self.index(row, 0), self.index(row, len(Column) - 1))
 
-    def _rebuild(self) -> None:
-        """New rows from the expansion state; persistent indexes follow their nodes (qt.md §2a: no reset)."""
-        nodes, depth = self.rows.rebuild()
+    def _rebuild(self, *, at_once: bool = False) -> None:
+        """New rows from the expansion state: at once, or by a worker when there are many (`rebuild_wanted`)."""
+        self._generation += 1
+        if not at_once and self.rows.structures[0].count > AT_ONCE:
+            self.busy = True
+            self.rebuild_wanted.emit(self._generation)
+            return
+        self.busy = False
+        self._replace(*self.rows.rebuild())
+
+    def finish_rebuild(self, generation: int, nodes: Ints, depth: Depths) -> None:
+        """Take the rows that a worker made; those of an earlier state are dropped."""
+        if generation == self._generation:
+            self.busy = False
+            self._replace(nodes, depth)
+
+    def _replace(self, nodes: Ints, depth: Depths) -> None:
+        """Exchange the rows; persistent indexes follow their nodes (qt.md §2a: no reset)."""
         self.layoutAboutToBeChanged.emit()
         old = self.persistentIndexList()
         kept = [(int(self.rows.nodes[index.row()]), index.column()) for index in old]

@@ -139,6 +139,7 @@ class MainWindow(QMainWindow):
         document.title_changed.connect(self._on_titles_changed)
         document.state_changed.connect(self._refresh_state)
         document.reloaded.connect(self._refresh_state)
+        document.undo_stack.indexChanged.connect(self._refresh_state)
         document.selection_changed.connect(self._refresh_state)
         document.load_failed.connect(
             lambda error, title=document.title: self._context.errors.report(error, f"Reading {title} again")
@@ -448,7 +449,20 @@ class MainWindow(QMainWindow):
 
     def _refresh_state(self, _argument: object = None) -> None:
         self._file_label.setText(self._status_text())
+        self._name_undo()
         self._context.actions.refresh()
+
+    def _name_undo(self) -> None:
+        """Undo and redo say what they would undo and redo; the texts come from the engine's changes."""
+        document = self.current_document
+        for action_id, text in (
+            ("edit.undo", document.undo_stack.undoText() if document is not None else ""),
+            ("edit.redo", document.undo_stack.redoText() if document is not None else ""),
+        ):
+            plain = text.replace("&", "&&")
+            self._context.actions.qaction(action_id, self).setText(
+                f"{self._context.actions[action_id].text} {plain}".strip()
+            )
 
     def _status_text(self) -> str:
         document = self.current_document

@@ -19,6 +19,7 @@ from inspector.models.copying import json_of, text_of
 from inspector.models.filter_language import matches, parse
 from inspector.models.outline import OutlineModel
 from inspector.models.outline_rows import (
+    Depths,
     Kind,
     Rows,
     arrange,
@@ -28,7 +29,7 @@ from inspector.models.outline_rows import (
     record_keys,
     source_of,
 )
-from inspector.models.outline_structure import Mask, OutlineStructure, Shown
+from inspector.models.outline_structure import Ints, Mask, OutlineStructure, Shown
 from inspector.settings import SHOW_BOOKKEEPING, SHOW_META, SHOW_SIDECHAIN
 from inspector.views.find_bar import FindBar
 from inspector.views.outline_table import OutlineTable
@@ -135,6 +136,7 @@ class OutlineView(QWidget):
         opened = self._open_agents()
         self.model = OutlineModel(session, rows, self)
         self.model.subagent_wanted.connect(self._on_subagent_wanted)
+        self.model.rebuild_wanted.connect(self._on_rebuild_wanted)
         self._history, self._history_at = [], -1
         self.table.set_outline(self.model)
         self._show_findings()
@@ -253,6 +255,19 @@ class OutlineView(QWidget):
             self._context.errors.report(error, f"Reading subagent {file.agent_id}")
 
         self._context.runner.start(Op(f"Reading subagent {file.agent_id}", work)).success(done).failure(failed)
+
+    def _on_rebuild_wanted(self, generation: int) -> None:
+        model = self.model
+        if model is None:
+            return
+        op = Op("Arranging the rows", lambda _progress: model.rows.rebuild(), f"rebuild {id(self)}")
+
+        def done(rows: tuple[Ints, Depths]) -> None:
+            if model is self.model:
+                model.finish_rebuild(generation, *rows)
+                self._keep_in_view()
+
+        self._context.runner.start(op).success(done)
 
     def _apply_shown(self) -> None:
         if self.model is not None:

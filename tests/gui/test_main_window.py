@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent
+from PySide6.QtGui import QDropEvent, QUndoCommand
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
@@ -117,6 +117,19 @@ def test_cancelling_while_opening_keeps_the_window_usable(
     assert app_context.runner.wait_until_idle()
     assert document.state in (LoadState.CANCELLED, LoadState.READY)
     assert app_context.actions.run("file.close")
+
+
+def test_undo_says_what_it_undoes(window: MainWindow, app_context: AppContext, sample_session: Path) -> None:
+    document = window.open_path(sample_session)
+    assert app_context.runner.wait_until_idle()
+    assert not app_context.actions.enabled("edit.undo")
+    document.undo_stack.push(QUndoCommand("MicroCompact & more"))
+    shown = app_context.actions.qaction("edit.undo", window)
+    assert shown.isEnabled()
+    assert shown.text() == "&Undo MicroCompact && more"
+    assert app_context.actions.run("edit.undo")
+    assert shown.text() == "&Undo"
+    assert app_context.actions.qaction("edit.redo", window).isEnabled()
 
 
 def test_text_of_a_session_is_never_taken_for_markup(

@@ -312,6 +312,31 @@ def test_opening_a_hundred_thousand_records_describes_only_the_rows_that_are_see
     assert model.described == 40
 
 
+def test_many_rows_are_made_by_a_worker_and_an_older_result_is_dropped(
+    sample_session: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inspector.models.outline.AT_ONCE", 10)
+    model = model_of(open_session(sample_session), Shown())
+    watched(model)
+    wanted: list[int] = []
+    model.rebuild_wanted.connect(wanted.append)
+    before = model.rows.nodes.tolist()
+    model.set_all()
+    everything = model.rows.rebuild()
+    assert model.busy
+    model.collapse(0)
+    assert model.rows.nodes.tolist() == before
+    model.set_all(groups=False, messages=False)
+    rounds = model.rows.rebuild()
+    model.finish_rebuild(wanted[0], *everything)
+    assert model.rows.nodes.tolist() == before
+    model.finish_rebuild(wanted[1], *rounds)
+    assert not model.busy
+    assert model.rows.nodes.tolist() == rounds[0].tolist()
+    message = node_of(Kind.MESSAGE, int(model.rows.structures[0].heads[-1]))
+    assert model.node(model.reveal(message)) == message
+
+
 def test_an_empty_file_has_no_rows_and_no_trouble(tmp_path: Path, qtbot: QtBot) -> None:
     path = tmp_path / "empty.jsonl"
     path.write_bytes(b"")
