@@ -41,12 +41,14 @@ class Added:
         assistant: of the response; user: of everything after it (results, prompts, attachments).
         hidden: the response thought without showing it.
         output: its recorded output tokens, None when it is a placeholder or not recorded.
+        thinking: tokens of these that were thinking, where the API recorded it (from 2.1.229 on), else None.
     """
 
     assistant: Weights
     user: Weights
     hidden: bool
     output: int | None
+    thinking: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,11 @@ def next_composition(base: Composition, total: int, added: Added, cleared: bool,
     if growth < 0 or cleared:
         return _shrunk(tokens, hidden, total, assistant + added.user, _CLEARED_FIRST if cleared else _UNSEEN_FIRST)
     if output is not None and output <= growth:
+        if added.thinking is not None and added.thinking <= output:
+            tokens, hidden = _add_thinking(tokens, hidden, added.thinking, assistant, hides)
+            assistant[Category.THINKING], hides = 0.0, False
+            output -= added.thinking
+            growth -= added.thinking
         tokens, hidden = _add_response(tokens, hidden, output, assistant, hides)
         _add(tokens, growth - output, added.user)
     elif hides and growth > expected:
@@ -119,6 +126,13 @@ def next_composition(base: Composition, total: int, added: Added, cleared: bool,
     else:
         _add(tokens, growth, assistant + added.user)
     return Composition(tokens, hidden)
+
+
+def _add_thinking(tokens: Tokens, hidden: int, thinking: int, assistant: Weights, hides: bool) -> tuple[Tokens, int]:
+    """Add recorded thinking; without its text it is hidden as far as visible thinking does not explain it."""
+    tokens[Category.THINKING] += thinking
+    unseen = max(0, thinking - round(float(assistant[Category.THINKING]))) if hides else 0
+    return tokens, hidden + unseen
 
 
 def _add_response(tokens: Tokens, hidden: int, output: int, assistant: Weights, hides: bool) -> tuple[Tokens, int]:

@@ -14,7 +14,7 @@ from compaction.accounting.parts import Parts, estimate_parts
 from compaction.accounting.usage_rows import Vocabulary, prompt_tokens, rows_of_transcript
 from compaction.conversation import ROOT, Compaction, Conversation, context_of_iterations
 from compaction.progress import Progress
-from compaction.transcript import Flag, RecordKind, key_of
+from compaction.transcript import Flag, RecordKind, Transcript, key_of
 
 Ints = npt.NDArray[np.int64]
 _ASSISTANT_SIDE = (Category.ASSISTANT_TEXT, Category.THINKING, Category.TOOL_USE)
@@ -27,7 +27,7 @@ class RoundUsage:
 
     Attributes:
         context: input + cache read + cache creation, tokens; 0 not recorded.
-        output: output tokens; `final`: not a placeholder.
+        output: output tokens; `final`: not a placeholder; `thinking`: of these, where recorded, −1 elsewhere.
         cache_read, written, one_hour: tokens read from and written to the cache, and of these to the 1-hour cache.
         time, finish: UTC milliseconds of the response's first and last record, 0 unknown.
         row_record: the record that carries the figures, −1 none.
@@ -36,6 +36,7 @@ class RoundUsage:
     context: Ints
     output: Ints
     final: npt.NDArray[np.bool_]
+    thinking: Ints
     cache_read: Ints
     written: Ints
     one_hour: Ints
@@ -76,6 +77,7 @@ def round_usage(conversation: Conversation) -> RoundUsage:
         context=context,
         output=np.where(has, best["output"], 0),
         final=final & has,
+        thinking=_thinking(t, np.where(has, best["usage"], -1)),
         cache_read=np.where(has, best["cache_read"], 0),
         written=np.where(has, best["write_5m"] + best["write_1h"], 0),
         one_hour=np.where(has, best["write_1h"], 0),
@@ -83,6 +85,14 @@ def round_usage(conversation: Conversation) -> RoundUsage:
         finish=np.maximum(finish, t.timestamp_ms[first]),
         row_record=np.where(has, best["record"], -1).astype(np.int64),
     )
+
+
+def _thinking(transcript: Transcript, usage_rows: Ints) -> Ints:
+    """`output_tokens_details.thinking_tokens` of some rows of the usage table, −1 where there is none."""
+    result = np.full(len(usage_rows), -1, np.int64)
+    known = usage_rows >= 0
+    result[known] = transcript.usage_table["thinking"][usage_rows[known]]
+    return result
 
 
 class ContextSeries:
@@ -255,6 +265,7 @@ class ContextSeries:
         hidden = asked = False
         cleared = place in self._compacted
         output: int | None = 0
+        thinking: int | None = 0
         while before >= 0:
             assistant += self._assistant[before + 1] * self.assistant_calibration.factor
             user += self._user[before + 1] * self.user_calibration.factor
@@ -262,8 +273,10 @@ class ContextSeries:
             asked |= bool(self._prompted[before + 1])
             own = self._output(before)
             output = output + own if output is not None and own is not None else None
+            thought = int(self.usage.thinking[before])
+            thinking = thinking + thought if thinking is not None and thought >= 0 else None
             if compositions[before] is not None:
-                return compositions[before], Added(assistant, user, hidden, output), asked, cleared
+                return compositions[before], Added(assistant, user, hidden, output, thinking), asked, cleared
             cleared |= before in self._compacted
             before = int(self.predecessor[before])
         return None, None, False, cleared

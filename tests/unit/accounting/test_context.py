@@ -73,6 +73,23 @@ def test_hidden_thinking_is_the_residual_of_output_or_growth_section_5(output: i
     assert got.hidden_thinking == 1_000
 
 
+def test_recorded_thinking_tokens_are_thinking_exactly_section_5() -> None:
+    base = composition(system_and_tools=10_000)
+    added = Added(weights(tool_use=300), weights(tool_result=300), hidden=True, output=1_150, thinking=700)
+    got = next_composition(base, 11_450, added, cleared=False, stripped=False)
+    assert as_dict(got) == {"system_and_tools": 10_000, "thinking": 700, "tool_use": 450, "tool_result": 300}
+    assert got.hidden_thinking == 700
+    s = SessionBuilder(version="2.1.332", model="claude-opus-5-5")
+    details = {"output_tokens_details": {"thinking_tokens": 900}}
+    s.prompt("go")
+    s.answer(
+        "msg_1", {"type": "thinking", "thinking": "", "signature": "x"}, call("a"), **usage(3, 1_000, 20_000, **details)
+    )
+    s.result("a", "line\n" * 40)
+    s.answer("msg_2", **usage(3, 1, 21_300))
+    assert context_series(s.conversation()).parts[1][Category.THINKING] == 900
+
+
 def test_growth_far_beyond_the_records_is_content_that_the_transcript_does_not_hold() -> None:
     base = composition(system_and_tools=10_000)
     added = Added(weights(assistant_text=100), weights(user_text=100), hidden=False, output=100)
@@ -100,13 +117,14 @@ amounts = st.lists(st.floats(0, 40_000), min_size=9, max_size=9)
 @given(
     st.lists(st.integers(0, 60_000), min_size=9, max_size=9), st.integers(0, 900_000), amounts, amounts,
     st.booleans(), st.one_of(st.none(), st.integers(0, 50_000)), st.booleans(), st.booleans(),
+    st.one_of(st.none(), st.integers(0, 50_000)),
 )  # fmt: skip
 def test_parts_always_add_up_to_the_recorded_total(
     base: list[int], total: int, assistant: list[float], user: list[float], hidden: bool, output: int | None,
-    cleared: bool, stripped: bool,
+    cleared: bool, stripped: bool, thinking: int | None,
 ) -> None:  # fmt: skip
     start = Composition(np.array(base, np.int64), min(7, base[Category.THINKING]))
-    added = Added(np.array(assistant), np.array(user), hidden, output)
+    added = Added(np.array(assistant), np.array(user), hidden, output, thinking)
     got = next_composition(start, total, added, cleared, stripped)
     assert got.total == total
     assert (got.tokens >= 0).all()
