@@ -15,6 +15,21 @@ from compaction.diagnosis.case import Case, open_case
 from compaction.transcript import RecordKind, transcript_from_bytes
 from tests.generator import FAULTS, Session
 from tests.generator.faults import relink_parent
+from tests.unit.request_samples import (
+    CODE_CALL,
+    MCP_CALL,
+    MCP_RESULT,
+    REFERENCE,
+    SERVER_CALL,
+    SERVER_RESULT,
+    answer,
+    call,
+    image,
+    marked,
+    png,
+    text,
+    thought,
+)
 
 VERSIONS = ("1.0.60", "2.0.42", "2.1.9", "2.1.40", "2.1.120", "2.1.217", "2.1.232")
 CLIENTS = ("", "1.0.128", "2.0.76", "2.1.332")
@@ -190,3 +205,46 @@ def test_any_bytes_can_be_examined_and_mended(data: bytes) -> None:
     conversation = conversation_of(data)
     assert diagnose(conversation).client
     b"".join(plan_repair(conversation).chunks())
+
+
+IDS = st.sampled_from(["a1", "a2", "a3", "bad:1", ""])
+BLOCKS = st.one_of(
+    st.sampled_from(["", "  ", "x", "y \ud83d", "z\0"]).map(text),
+    st.builds(call, IDS, st.sampled_from(["Bash", "Read", "B" * 210])),
+    st.builds(
+        lambda identity, value: {**call(identity), "input": value}, IDS, st.sampled_from(['{"a":1}', '{"a', None])
+    ),
+    st.builds(answer, IDS, st.sampled_from(["ok", "", [png()], [text("t"), REFERENCE]]), is_error=st.booleans()),
+    st.just({"type": "tool_result", "content": "n"}),
+    st.builds(thought, st.just("q"), st.sampled_from(["SigA", "", "SigB"])),
+    st.sampled_from([SERVER_CALL, SERVER_RESULT, MCP_CALL, MCP_RESULT, CODE_CALL]),
+    st.just(image("")),
+    st.builds(marked, st.sampled_from(["", "m"]), st.sampled_from(["5m", "1h"])),
+)
+MESSAGES = st.lists(
+    st.fixed_dictionaries(
+        {"role": st.sampled_from(["user", "assistant"]), "content": st.lists(BLOCKS, max_size=4)},
+    ),
+    min_size=1,
+    max_size=8,
+)
+MEMBERS = st.fixed_dictionaries(
+    {"model": st.sampled_from(["claude-opus-4-6", "claude-haiku-4-5", "claude-opus-5-5", ""])},
+    optional={
+        "tools": st.sampled_from([None, [], [{"name": "Bash"}], [{"name": "Bash"}, {"name": "Bash"}]]),
+        "thinking": st.sampled_from(["enabled", "disabled", "adaptive"]).map(lambda kind: {"type": kind}),
+    },
+)
+
+
+@given(MEMBERS, MESSAGES, st.sampled_from([None, 1]))
+def test_any_document_is_mended_to_a_valid_and_stable_one(
+    members: dict[str, Any], messages: list[dict[str, Any]], indent: int | None
+) -> None:
+    """Every rule at once, in any mixture, pretty-printed or on one line."""
+    conversation = conversation_of(json.dumps({**members, "messages": messages}, indent=indent).encode())
+    plan = plan_repair(conversation)
+    mended = b"".join(plan.chunks())
+    assert [f.message for f in plan.findings_after if f.severity == "error"] == []
+    assert json.loads(mended)["messages"]
+    assert not plan_repair(conversation_of(mended)).changes_anything

@@ -284,6 +284,7 @@ class Editor:
         for record in list(self._content):
             if self._empties(record):
                 self._removed.setdefault(record, None)
+        self._keep_one_message()
         self._relink_around_removed()
         for record in self._changed_records():
             self._note(self.slots[record], record)
@@ -294,6 +295,13 @@ class Editor:
         for after, data, finding, reason in self._placed():
             slot = self.draft.insert_behind(self.slots[after] if after >= 0 else None, data)
             slot.note(finding, reason)
+
+    def _keep_one_message(self) -> None:
+        """A document needs a message: when all would go, the first stays with visible words in it."""
+        if self.is_document and len(self.t) and len(self._removed) == len(self.t) and not self._inserted:
+            del self._removed[0]
+            gone = dict.fromkeys(range(self.block_count(0)))
+            self._content[0] = _Changes({0: [{"type": "text", "text": "(empty message)"}]}, {**gone})
 
     def _changed_records(self) -> list[int]:
         return sorted({*self._content, *self._parents, *self._removed, *self._raw})

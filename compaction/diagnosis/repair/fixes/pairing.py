@@ -158,10 +158,7 @@ def _without_usage(message: Json, result_uuid: str) -> Json:
 def result_to_text(editor: Editor, finding: Finding) -> None:
     """The result's content stays as text."""
     for result in _results(editor, finding):
-        blocks = result_as_text(editor, editor.block(*result))
-        editor.set_block(*result, blocks[0])
-        if len(blocks) > 1:
-            editor.insert_blocks(result[0], result[1] + 1, blocks[1:])
+        _to_text(editor, result)
 
 
 def remove_result(editor: Editor, finding: Finding) -> None:
@@ -350,28 +347,40 @@ def give_id(editor: Editor, finding: Finding) -> None:
 
 
 def right_role(editor: Editor, finding: Finding) -> None:
-    """Results go to the user message behind, calls in a user message become text."""
+    """Results go behind their call's message; what has no call there, and calls in a user message, become text."""
     for place in finding.blocks:
         block = editor.block(*place)
-        if block.get("type") == "tool_use":
-            editor.set_block(*place, call_as_text(block))
+        call = _call_in_turn(editor, place, str(block.get("tool_use_id")))
+        if block.get("type") != "tool_result" or call is None:
+            _to_text(editor, place)
             continue
-        call = next((c for c in editor.case.places_with_id(str(block.get("tool_use_id"))) if c != place), place)
         editor.remove_block(*place)
         add_results(editor, call, [(block, _beside(editor, call, ""))])
 
 
-def flatten_tools(editor: Editor, finding: Finding) -> None:
-    """Calls and results become text: the request needs no tools then."""
+def _call_in_turn(editor: Editor, place: Block, identity: str) -> Block | None:
+    """The call with this id in the turn that holds `place`."""
+    placed = placed_of(editor.case, *place)
+    turn = turn_of(editor.case, placed.message) if placed is not None else None
+    for block in turn.blocks if turn is not None else ():
+        if block.type == "tool_use" and block.value.get("id") == identity:
+            return editor.case.origin_of(block.place)
+    return None
+
+
+def _to_text(editor: Editor, place: Block) -> None:
+    """A call or result as text in its place."""
+    block = editor.block(*place)
+    blocks = [call_as_text(block)] if block.get("type") == "tool_use" else result_as_text(editor, block)
+    editor.set_block(*place, blocks[0])
+    if len(blocks) > 1:
+        editor.insert_blocks(place[0], place[1] + 1, blocks[1:])
+
+
+def blocks_to_text(editor: Editor, finding: Finding) -> None:
+    """Calls and results become text where they are."""
     for place in finding.blocks:
-        block = editor.block(*place)
-        if block.get("type") == "tool_use":
-            editor.set_block(*place, call_as_text(block))
-        else:
-            blocks = result_as_text(editor, block)
-            editor.set_block(*place, blocks[0])
-            if len(blocks) > 1:
-                editor.insert_blocks(place[0], place[1] + 1, blocks[1:])
+        _to_text(editor, place)
 
 
 def unique_tools(editor: Editor, finding: Finding) -> None:
@@ -486,9 +495,10 @@ FIXES: dict[str, tuple[Fix, ...]] = {
     ),
     "block_in_wrong_role": (
         Fix("right_role", "Move the block to the message where it belongs", "nothing is lost", right_role),
+        Fix("to_text", "Write it as text", "its content stays", blocks_to_text, chosen=False),
     ),
     "tools_not_defined": (
-        Fix("flatten_tools", "Write calls and results as text", "the tools are not in this file", flatten_tools),
+        Fix("flatten_tools", "Write calls and results as text", "the tools are not in this file", blocks_to_text),
     ),
     "duplicate_tool_names": (
         Fix(

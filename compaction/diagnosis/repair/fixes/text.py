@@ -29,6 +29,12 @@ def remove_records(editor: Editor, finding: Finding) -> None:
         editor.remove_record(record)
 
 
+def fill_message(editor: Editor, finding: Finding) -> None:
+    """Visible words in the only message there is."""
+    for record in finding.records:
+        editor.insert_blocks(record, 0, [{"type": "text", "text": "(empty message)"}])
+
+
 def trim_end(editor: Editor, finding: Finding) -> None:
     """The white space at the end goes."""
     for place in finding.blocks:
@@ -72,6 +78,7 @@ FIXES: dict[str, tuple[Fix, ...]] = {
     "whitespace_text_block": _BLANK,
     "empty_message": (
         Fix("remove_message", "Remove the empty message", "it holds nothing", remove_records, has_other_content),
+        Fix("fill_message", "Write “(empty message)” into it", "nothing else would be left", fill_message),
     ),
     "final_text_ends_with_whitespace": (
         Fix("trim_end", "Remove the white space at the end", "no word changes", trim_end),

@@ -16,8 +16,10 @@ def thinking_of_turn(case: Case, record: int, block: int) -> list[Placed]:
     """All thinking between two prompts: what `record`'s block belongs to (G9)."""
     placed = placed_of(case, record, block)
     turn = turn_of(case, placed.message) if placed is not None else None
-    if turn is None:
+    if placed is None or turn is None:
         return []
+    if turn.role != "assistant":
+        return [placed]  # no turn of thinking: the block is in the wrong place altogether
     turns = case.view.turns
     first = turn.number
     while first > 1 and turns[first - 1].only_results():
