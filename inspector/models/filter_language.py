@@ -136,6 +136,9 @@ _ENVELOPE = msgspec.json.Decoder(_Envelope)
 
 def _in_message(data: bytes, pattern: re.Pattern[bytes]) -> bool:
     """Whether the bytes of `message` hold the pattern: sorts out records that only name it in their folder."""
+    start = data.find(b'"message":')
+    if start >= 0 and pattern.search(data, start) is None:
+        return False
     try:
         message = bytes(_ENVELOPE.decode(data).message)
     except msgspec.MsgspecError:
