@@ -104,7 +104,7 @@ class AsSentModel(FlatTreeModel):
         if role == Qt.ItemDataRole.ForegroundRole and self._colours is not None:
             return self._foreground(sent, column)
         if role == Qt.ItemDataRole.ToolTipRole and sent.violations:
-            return plain_tip("\n".join(violation.message for violation in sent.violations[:5]))
+            return plain_tip("\n".join(visible(violation.message) for violation in sent.violations[:5]))
         return None
 
     def _foreground(self, sent: SentRow, column: int) -> QColor | None:

@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QFont
 
 from inspector.models.as_sent_rows import lines_text
 from inspector.models.flat_tree import FlatRow, FlatTreeModel
+from inspector.plain_text import plain_tip
 from inspector.rendering.parts import SIGNS, Tone
 from inspector.rendering.visible_text import visible
 
@@ -131,8 +132,7 @@ class FindingsModel(FlatTreeModel):
         if role == Qt.ItemDataRole.ForegroundRole and column == 0:
             return self._tones.get(TONES[row.data.severity])
         if role == Qt.ItemDataRole.ToolTipRole and not isinstance(row.data, FindingGroup) and column == 0:
-            # Qt takes a text that looks like HTML for HTML; the finding quotes the session.
-            return visible(str(row.data.message)).replace("<", "‹").replace(">", "›")
+            return plain_tip(visible(row.data.message))
         return None
 
 

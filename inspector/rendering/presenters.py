@@ -256,10 +256,9 @@ def _tool_use_block(block: Json, around: Surroundings) -> Iterator[Part]:
         return
     presenter = TOOL_PRESENTERS.get(name)
     if presenter is None:
-        if given:
-            yield json_code(given)
-        else:
+        if not given:
             yield Note("The input is empty.")
+        yield from _rest(given, set())
         return
     yield from presenter(given, around)
 

@@ -338,11 +338,15 @@ class DocumentWriter:
             "@": self._colours.gap_background,
         }
         for sign, group in itertools.groupby(part.rows, key=lambda row: row.sign):
-            rows = [text for row in group for text in _diff_texts(row, width)]
+            members = list(group)
+            rows = [text for row in members for text in _diff_texts(row, width)]
             self._start_block(self._code_block(backgrounds.get(sign), 2 * width + 4))
             first_block = self._cursor.block().blockNumber()
             self._cursor.insertText("\n".join(rows), self._code_format())
             self.highlighter.mute_margin(first_block, len(rows), 2 * width + 2)
+            if sign != "@" and len(rows) == len(members):
+                lines = tuple(visible(row.text) for row in members)
+                self.highlighter.add(CodeRange(first_block, 2 * width + 4, lines, "", part.file_name))
 
     def _checklist(self, part: Checklist) -> None:
         for state, text, facts in part.items:
@@ -485,7 +489,10 @@ def _drop_empty_cell_starts(document: QTextDocument) -> None:
         if table is not None and not block.text() and following.isValid():
             other = QTextCursor(following)
             if other.currentTable() == table and table.cellAt(other) == table.cellAt(cursor):
+                form = following.blockFormat()
                 cursor.deleteChar()
+                cursor.setBlockFormat(form)  # else a code block before the table lends it its own
+                block = cursor.block()
                 continue
         block = following
 

@@ -249,6 +249,18 @@ def test_choosing_a_language_imports_no_plug_in() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_a_table_after_code_has_a_bold_header_without_empty_lines(view: RichView) -> None:
+    view.set_parts([Markdown("```\nx\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n")])
+    document = view.document()
+    for cell in ("a", "b"):
+        cursor = document.find(cell)
+        assert cursor.charFormat().fontWeight() == 700
+        table = cursor.currentTable()
+        assert table is not None
+        inside = table.cellAt(cursor)
+        assert inside.firstCursorPosition().block() == inside.lastCursorPosition().block()
+
+
 def test_code_of_an_unknown_language_stays_plain(view: RichView) -> None:
     view.set_parts([Code("def f(): pass", language="no-such-language")])
     view.finish_colours()
