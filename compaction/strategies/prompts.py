@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
+
+from compaction.resources import resource
 
 SummaryKind = Literal["full", "from", "up_to"]
 """`full`: the whole conversation; `from`: the later part (the early one is kept); `up_to`: the early part."""
@@ -23,52 +26,39 @@ SECTIONS = (
 CONTINUING_SECTION = "Context for Continuing Work"
 """The ninth section of an `up_to` summary."""
 
-_PREAMBLE = (
-    "Answer with TEXT ONLY. Do not call any tool: not Read, Bash, Grep, Glob, Edit, Write, nor any other. "
-    "Everything you need is in the conversation above. A tool call will be refused and wastes your only turn. "
-    "The whole answer is one <analysis> block followed by one <summary> block."
-)
-_TRAILER = "Remember: no tool calls. One <analysis> block, then one <summary> block, as plain text, and nothing else."
-_ANALYSIS = """First think inside <analysis> tags. Go through {scope} from beginning to end. For each part note:
-- what the user explicitly asked for and wanted,
-- how it was approached, and which decisions, concepts and code patterns mattered,
-- file names, full code snippets, function signatures and edits,
-- errors that came up and how they were fixed,
-- above all what the user said that changed the course.
-Then check that what you noted is accurate and complete."""
 _SCOPES: dict[SummaryKind, str] = {
     "full": "the conversation",
     "from": "the recent part of the conversation, after the early messages, which stay as they are,",
     "up_to": "the early part of the conversation, which your summary will replace at the head of it,",
 }
-_GUIDES = (
-    "every explicit request of the user and its intent, in detail",
-    "technologies, frameworks and ideas that matter",
-    "each file looked at, changed or made: why it matters, what changed, full snippets where they are needed",
-    "each error, how it was fixed, and what the user said about it",
-    "problems solved and those still being worked on",
-    "every message of the user that is not a tool result, in order",
-    "what was explicitly asked for and is not done",
-    "precisely what was being done right before this summary, with file names and snippets",
-    "only a step directly in line with the user's latest explicit request; quote the words it rests on",
-)
-_CONTINUING_GUIDE = "what someone needs to know to understand and continue the messages that follow the summary"
 
 
 def summary_prompt(kind: SummaryKind = "full", custom_instructions: str = "") -> str:
     """The instruction that asks a model for a summary: preamble, analysis, nine sections, the person's own, trailer."""
     titles = section_titles(kind)
-    guides = (*_GUIDES[:-1], _CONTINUING_GUIDE) if kind == "up_to" else _GUIDES
-    numbered = "\n".join(f"{n}. {t}: {g}" for n, (t, g) in enumerate(zip(titles, guides, strict=True), 1))
+    guides = _guides()
+    numbered = "\n".join(f"{n}. {title}: {guides[title]}" for n, title in enumerate(titles, 1))
     parts = [
-        _PREAMBLE,
+        _text("summary-preamble.md"),
         f"Write a detailed summary of {_SCOPES[kind].rstrip(',')} so that the work can go on from it without loss.",
-        _ANALYSIS.format(scope=_SCOPES[kind]),
+        _text("summary-analysis.md").format(scope=_SCOPES[kind]),
         f"Then write the summary inside <summary> tags, in these nine sections:\n{numbered}",
     ]
     if custom_instructions.strip():
         parts.append(f"Additional Instructions:\n{custom_instructions.strip()}")
-    return "\n\n".join([*parts, _TRAILER])
+    return "\n\n".join([*parts, _text("summary-trailer.md")])
+
+
+@cache
+def _text(name: str) -> str:
+    """One of the texts in resources/prompts, where people can read and change them."""
+    return resource("prompts", name).read_text("utf-8").strip()
+
+
+def _guides() -> dict[str, str]:
+    """What belongs into each section, by its title."""
+    lines = (line.partition(": ") for line in _text("summary-sections.md").splitlines())
+    return {title: guide for title, _colon, guide in lines}
 
 
 def section_titles(kind: SummaryKind) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from inspector.settings import API_BASE_URL, API_MODEL
 from inspector.views.summaries.api_dialog import ApiDialog
 from inspector.views.summaries.audit_page import AuditPage
 from inspector.views.summaries.consent_dialog import ConsentDialog
+from inspector.views.summaries.prompt_dialog import PromptDialog
 from inspector.views.summaries.view import SummariesView
 from tests.unit.summaries.loopback import ANSWER, Api, body, serving, stream
 
@@ -137,6 +138,16 @@ def test_enter_in_the_consent_dialog_does_not_send(qtbot: QtBot) -> None:
     dialog.show()
     qtbot.keyClick(dialog, Qt.Key.Key_Return)
     assert dialog.result() == 0
+
+
+def test_the_prompt_is_read_changed_and_restored(qtbot: QtBot) -> None:
+    dialog = PromptDialog("standard", "")
+    qtbot.addWidget(dialog)
+    assert dialog.prompt() == ""
+    dialog.editor.setPlainText("another")
+    assert dialog.prompt() == "another"
+    dialog.restore.click()
+    assert dialog.prompt() == ""
 
 
 def test_memory_and_the_apis_count(app_context: AppContext, document: Document, qtbot: QtBot, api: Api) -> None:

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
+    QDialog,
     QHBoxLayout,
     QHeaderView,
     QLabel,
@@ -22,6 +23,7 @@ from PySide6.QtWidgets import (
 from compaction.conversation import Conversation
 from compaction.progress import Progress
 from compaction.strategies.inputs import strategy_input
+from compaction.strategies.prompts import summary_prompt
 from compaction.strategies.summariser import OfflineSummariser, Summary, SummaryTask
 from compaction.summaries.audit import SummaryAudit, audit_recorded, conversation_before, recorded_summary
 from inspector.context import AppContext
@@ -30,6 +32,7 @@ from inspector.models.audit import AuditModel
 from inspector.views.detail.long_text import LongTextView
 from inspector.views.detail.pages import plain_label
 from inspector.views.summaries.model_run import ModelRun
+from inspector.views.summaries.prompt_dialog import PromptDialog
 from inspector.work.jobs import Op
 
 
@@ -57,6 +60,9 @@ class AuditPage(QWidget):
         self.offline.setToolTip("A deterministic extract; nothing leaves the machine.")
         self.model_button = QPushButton("Fresh summary by a model …")
         self.model_button.setToolTip("Shows what would be sent and what it should cost before anything is sent.")
+        self.prompt_button = QPushButton("Prompt …")
+        self.prompt_button.setToolTip("Read the prompt, or change it for the next runs of this view.")
+        self.prompt = ""
         self.stop = QPushButton("Stop")
         self.stop.setEnabled(False)
         self.missing = QCheckBox("Only what a summary left out")
@@ -81,7 +87,7 @@ class AuditPage(QWidget):
         bar.setSpacing(8)
         bar.addWidget(QLabel("Compaction"))
         bar.addWidget(self.compaction, 1)
-        for widget in (self.offline, self.model_button, self.stop):
+        for widget in (self.offline, self.model_button, self.prompt_button, self.stop):
             bar.addWidget(widget)
         second = QHBoxLayout()
         second.setContentsMargins(8, 0, 8, 4)
@@ -121,6 +127,7 @@ class AuditPage(QWidget):
         self.offline.clicked.connect(self._on_offline)
         self.model_button.clicked.connect(self._on_model)
         self.stop.clicked.connect(self.run.cancel)
+        self.prompt_button.clicked.connect(self._on_prompt)
         self.missing.toggled.connect(lambda _on: self._show_audits())
         self.table.activated.connect(lambda index: self._go_to(index.row()))
         self._document.reloaded.connect(self._fill)
@@ -215,7 +222,13 @@ class AuditPage(QWidget):
         self._streamed = ""
         self._running = record
         self._set_running(True)
-        self.run.start(lambda: self._task(conversation, record))
+        self.run.start(lambda: self._task(conversation, record), self.prompt)
+
+    def _on_prompt(self) -> None:
+        dialog = PromptDialog(summary_prompt(), self.prompt, self)
+        if dialog.exec() == QDialog.DialogCode.Accepted:
+            self.prompt = dialog.prompt()
+            self.prompt_button.setText("Prompt (changed) …" if self.prompt else "Prompt …")
 
     def _on_text(self, piece: str) -> None:
         self._streamed += piece

@@ -62,6 +62,16 @@ def test_with_yes_the_models_summary_is_in_the_written_session(
     assert "<analysis>" not in summary
 
 
+def test_the_prompt_can_be_another_for_one_run(api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prompt = tmp_path / "prompt.txt"
+    prompt.write_text("Summarise as a sailor would.")
+    api.replies = [stream()]
+    assert main(command(api, tmp_path / "out.jsonl", "--yes", "--prompt", str(prompt))) == 0
+    assert "Summarise as a sailor would." in json.dumps(api.requests[0]["body"]["messages"][-1])
+    assert main(command(api, tmp_path / "two.jsonl", "--yes", "--prompt", str(tmp_path / "none"))) == 3
+    assert "prompt" in capsys.readouterr().err
+
+
 def test_a_failed_summary_writes_nothing_and_says_why(
     api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
