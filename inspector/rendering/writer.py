@@ -62,6 +62,9 @@ LINE_LIMIT = 1000
 TABLE_LIMIT = 400
 """Most rows of a Markdown table that are laid out."""
 
+_IN_TABLE = QTextFormat.Property.UserProperty.value + 1
+"""Marks the paragraphs of table cells."""
+
 _UNBROKEN = re.compile(rf"\S{{{LINE_LIMIT * 2},}}")
 _TABLE_ROW = re.compile(r"^[ \t>]*\|", re.MULTILINE)
 _CHECK_SIGNS = {"completed": "☑", "in_progress": "▣", "pending": "☐"}
@@ -222,7 +225,7 @@ class DocumentWriter:
         features = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
         source.setMarkdown(visible(text), features)
         _images_to_text(source)
-        _drop_empty_cell_starts(source)
+        _tidy_tables(source)
         self._start_block(QTextBlockFormat())
         first = self._cursor.position()
         selection = QTextCursor(source)
@@ -251,19 +254,12 @@ class DocumentWriter:
     def _restyle_block(self, block: QTextBlock, tone: Tone) -> None:
         cursor = QTextCursor(block)
         form = block.blockFormat()
-        form.setTopMargin(self._space * (1.0 if form.headingLevel() else 0.3))
-        form.setBottomMargin(self._space * 0.3)
-        cursor.setBlockFormat(form)
+        if not form.hasProperty(_IN_TABLE):
+            form.setTopMargin(self._space * (1.0 if form.headingLevel() else 0.3))
+            form.setBottomMargin(self._space * 0.3)
+            cursor.setBlockFormat(form)
         wanted = QTextCharFormat()
         wanted.setForeground(self._colours.tones[tone])
-        table = cursor.currentTable()
-        if table is not None:
-            # Qt's importer gives the first header cell the format of a paragraph.
-            form.setTopMargin(0)
-            form.setBottomMargin(0)
-            cursor.setBlockFormat(form)
-            if table.cellAt(cursor).row() == 0:
-                wanted.setFontWeight(QFont.Weight.Bold)
         cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock, QTextCursor.MoveMode.KeepAnchor)
         cursor.mergeCharFormat(wanted)
         ranges = [(span.start, span.length, QTextCharFormat(span.format)) for span in block.textFormats()]
@@ -479,22 +475,36 @@ def _images_to_text(document: QTextDocument) -> None:
         cursor.insertText(f"[image, not loaded: {target}]", QTextCharFormat())
 
 
-def _drop_empty_cell_starts(document: QTextDocument) -> None:
-    """Remove the empty paragraph that Qt's importer puts before the text of a table's first cell."""
+def _tidy_tables(document: QTextDocument) -> None:
+    """Make the first cell of a table like the others.
+
+    Qt's importer puts an empty paragraph before its text and gives it the format of a paragraph. This is done before
+    the document is inserted: within an edit block a cursor does not know its table.
+    """
     block = document.begin()
     while block.isValid():
         following = block.next()
         cursor = QTextCursor(block)
         table = cursor.currentTable()
-        if table is not None and not block.text() and following.isValid():
-            other = QTextCursor(following)
-            if other.currentTable() == table and table.cellAt(other) == table.cellAt(cursor):
-                form = following.blockFormat()
+        if table is not None:
+            other = QTextCursor(following) if following.isValid() else cursor
+            if not block.text() and other.currentTable() == table and table.cellAt(other) == table.cellAt(cursor):
                 cursor.deleteChar()
-                cursor.setBlockFormat(form)  # else a code block before the table lends it its own
-                block = cursor.block()
-                continue
+                following = cursor.block().next()
+            _tidy_cell(cursor, table.cellAt(cursor).row() == 0)
         block = following
+
+
+def _tidy_cell(cursor: QTextCursor, header: bool) -> None:
+    form = QTextBlockFormat()
+    form.setAlignment(cursor.blockFormat().alignment())
+    form.setProperty(_IN_TABLE, True)
+    cursor.setBlockFormat(form)
+    if header:
+        bold = QTextCharFormat()
+        bold.setFontWeight(QFont.Weight.Bold)
+        cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock, QTextCursor.MoveMode.KeepAnchor)
+        cursor.mergeCharFormat(bold)
 
 
 def _too_heavy_for_markdown(text: str) -> str:
