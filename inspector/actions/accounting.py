@@ -40,7 +40,7 @@ def _export_action(suffix: str, text: str, tip: str) -> Action:
 ACTIONS = [
     Action(
         "session.limits",
-        "C&lient and limits …",
+        "C&lient and limits…",
         _limits,
         icon="gauge",
         menu=Menu.SESSION,
@@ -48,7 +48,7 @@ ACTIONS = [
         enabled_when=document_open,
         tip="Choose the client profile, and the environment it runs in, for the context's window and limits.",
     ),
-    _export_action("png", "Export the context chart as a PNG …", "Save the context chart as a picture."),
-    _export_action("svg", "Export the context chart as an SVG …", "Save the context chart as a drawing."),
-    _export_action("csv", "Export the context by round as CSV …", "Save the figures of every API round as a table."),
+    _export_action("png", "Export the context chart as a PNG…", "Save the context chart as a picture."),
+    _export_action("svg", "Export the context chart as an SVG…", "Save the context chart as a drawing."),
+    _export_action("csv", "Export the context by round as CSV…", "Save the figures of every API round as a table."),
 ]

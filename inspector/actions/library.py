@@ -60,7 +60,7 @@ ACTIONS = [
     ),
     Action(
         "library.search",
-        "Search All Sess&ions…",
+        "Search all sess&ions…",
         _search_library,
         icon="find",
         shortcut="Ctrl+Shift+F",
@@ -70,7 +70,7 @@ ACTIONS = [
     ),
     Action(
         "live.follow",
-        "Follow &Growing Sessions",
+        "Follow &growing sessions",
         _follow,
         icon="live",
         checked_when=lambda context: context.settings.get(FOLLOW_LIVE),
@@ -80,7 +80,7 @@ ACTIONS = [
     ),
     Action(
         "live.end",
-        "Keep the &End in View",
+        "Keep the &end in view",
         _follow_end,
         icon="down",
         shortcut="Ctrl+Shift+End",
@@ -92,7 +92,7 @@ ACTIONS = [
     ),
     Action(
         "window.single",
-        "One &Window for Later Starts",
+        "One &window for later starts",
         lambda context: _flip(context, SINGLE_INSTANCE),
         checked_when=lambda context: context.settings.get(SINGLE_INSTANCE),
         menu=Menu.VIEW,
@@ -101,7 +101,7 @@ ACTIONS = [
     ),
     Action(
         "live.notify",
-        "&Notify About Sessions",
+        "&Notify about sessions",
         lambda context: _flip(context, NOTIFY),
         icon="info",
         checked_when=lambda context: context.settings.get(NOTIFY),

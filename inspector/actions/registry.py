@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -76,6 +76,22 @@ class Action:
     @property
     def keys(self) -> tuple[str, ...]:
         return tuple(key for key in ((self.shortcut,) if isinstance(self.shortcut, str) else self.shortcut) if key)
+
+
+GROUPS: tuple[str, ...] = (
+    "open", "undo", "history", "views", "docks", "copy", "links", "find", "records", "expand", "live", "theme",
+    "layout", "palette", "close", "export", "quit",
+)  # fmt: skip
+"""The order of known groups in their menus; others stand after these, in the order of their first action."""
+
+
+def group_rank(action: Action, actions: Sequence[Action]) -> tuple[int, int]:
+    """Where an action's group stands among those of its menu: "quit" last, known ones before the others."""
+    if action.group == "quit":
+        return (2, 0)
+    if action.group in GROUPS:
+        return (0, GROUPS.index(action.group))
+    return (1, next(number for number, other in enumerate(actions) if other.group == action.group))
 
 
 MODULES: list[str] = [
@@ -196,5 +212,7 @@ class ActionRegistry:
         result.setStatusTip(action.tip)
         result.setWhatsThis(action.tip)
         result.setCheckable(action.checked_when is not None)
+        # A menu shows either an icon or whether it is checked.
+        result.setIconVisibleInMenu(action.checked_when is None)
         result.triggered.connect(lambda _checked=False, action_id=action.id: self.run(action_id))
         return result

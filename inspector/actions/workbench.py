@@ -65,7 +65,7 @@ ACTIONS = [
     ),
     Action(
         "file.export",
-        "&Export …",
+        "&Export…",
         _export,
         icon="export",
         shortcut="Ctrl+E",

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from inspector.actions.registry import Action, Menu
+from inspector.actions.registry import Action, Menu, group_rank
 from inspector.context import AppContext
 from inspector.documents.document import Document, LoadState
 from inspector.plain_text import plain_tip
@@ -140,6 +140,7 @@ class MainWindow(QMainWindow):
         document.state_changed.connect(self._refresh_state)
         document.reloaded.connect(self._refresh_state)
         document.undo_stack.indexChanged.connect(self._refresh_state)
+        document.diagnosis.changed.connect(self._refresh_state)
         document.selection_changed.connect(self._refresh_state)
         document.load_failed.connect(
             lambda error, title=document.title: self._context.errors.report(error, f"Reading {title} again")
@@ -348,8 +349,7 @@ class MainWindow(QMainWindow):
             self.menus[menu] = self.menuBar().addMenu(menu.value)
             self.menus[menu].setToolTipsVisible(True)
             actions = [action for action in registry if action.menu is menu]
-            order = list(dict.fromkeys(action.group for action in actions))
-            for action in sorted(actions, key=lambda a: order.index(a.group)):
+            for action in sorted(actions, key=lambda a, known=actions: group_rank(a, known)):  # type: ignore[misc]
                 if groups.get(menu, action.group) != action.group:
                     self.menus[menu].addSeparator()
                 groups[menu] = action.group
