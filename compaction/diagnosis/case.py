@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from compaction.conversation import Conversation
 from compaction.diagnosis.model import Place
-from compaction.diagnosis.stored import Stored, stored_request
+from compaction.diagnosis.stored import Stored, sent_request, stored_request
 from compaction.diagnosis.subagents import SubagentAnswers
 from compaction.diagnosis.view import PLAIN_API, RequestView
 from compaction.request import default_client
@@ -227,3 +227,8 @@ def open_case(conversation: Conversation, client: str, answers: SubagentAnswers 
     """
     stored = stored_request(conversation, client)
     return Case(conversation, client, stored, answers=answers or SubagentAnswers(None))
+
+
+def open_sent_case(conversation: Conversation, client: str, model: str) -> Case:
+    """The case of what a client version really sends, its mending included: the proof of a repair for other clients."""
+    return Case(conversation, client, sent_request(conversation, client, model))

@@ -39,7 +39,9 @@ def diagnose(session: Session | Conversation, client: str = "", progress: Progre
 
 def findings_of(case: Case, progress: Progress | None = None) -> tuple[Finding, ...]:
     """The findings of an opened case: errors first, then by line, then by place in the request."""
-    found = [*_of_records(case, progress), *_of_request(case, progress)]
+    found = list(_of_records(case, progress))
+    beside = {i for f in found if f.code == "sibling_results_off_chain" for i in f.ids}
+    found += _of_request(case, progress, beside)
     ordered = sorted(found, key=lambda f: (_RANK[f.severity], f.lines[:1] or (0,), f.code))
     return tuple(f if f.repairs else replace(f, repairs=repairs_for(case, f)) for f in ordered)
 
@@ -54,7 +56,8 @@ def _of_records(case: Case, progress: Progress | None) -> Iterator[Finding]:
         yield from rule.check(case)
 
 
-def _of_request(case: Case, progress: Progress | None) -> Iterator[Finding]:
+def _of_request(case: Case, progress: Progress | None, beside: set[str]) -> Iterator[Finding]:
+    """The findings of the request; `beside`: calls whose result lies beside the chain, which is a finding already."""
     for rule in REQUEST_RULES:
         if rule.rule in _NOT_FOR_SESSIONS and not case.is_document:
             continue
@@ -62,7 +65,8 @@ def _of_request(case: Case, progress: Progress | None) -> Iterator[Finding]:
             progress.check()
             progress.text = rule.title
         for violation in rule.check(case.view):
-            if _matters(case, violation):
+            told = rule.rule == "R01" and set(violation.ids) <= beside
+            if not told and _matters(case, violation):
                 yield finding_of(case, violation)
 
 

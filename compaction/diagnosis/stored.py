@@ -11,6 +11,7 @@ from typing import Any
 
 from compaction.conversation import Conversation
 from compaction.diagnosis.view import PLAIN_API
+from compaction.request import assemble
 from compaction.request.chain import chain_rows
 from compaction.request.entries import entry_of, parts_of
 from compaction.request.leaf import choose_leaf
@@ -49,7 +50,8 @@ def stored_request(conversation: Conversation, client: str) -> Stored:
         return _document_request(conversation.transcript)
     profile = without_mending(generation_for(client))
     rows = LoadedRows(RowTable(conversation, profile, with_recovered=True))
-    rows.relink()
+    if profile.relinks_preserved:
+        rows.relink()
     leaf = choose_leaf(rows)
     t = conversation.transcript
     slots = _slots(rows, leaf, profile)
@@ -66,6 +68,16 @@ def stored_request(conversation: Conversation, client: str) -> Stored:
     return Stored(request, rows.content(leaf) if leaf >= 0 else -1, tuple(draft.last for draft in drafts))
 
 
+def sent_request(conversation: Conversation, client: str, model: str) -> Stored:
+    """The next request that a client version sends, mending and injections included, with the records it is made of."""
+    request = assemble(conversation, client, model=model)
+    records = tuple(
+        next((origin.record for origin in reversed(message.origins) if origin is not None), -1)
+        for message in request.messages
+    )
+    return Stored(request, stored_request(conversation, client).leaf, records)
+
+
 def _slots(rows: LoadedRows, leaf: int, profile: ResumeProfile) -> list[int]:
     """The rows of the conversation; siblings are collected on this side of the last compaction only.
 
@@ -74,6 +86,8 @@ def _slots(rows: LoadedRows, leaf: int, profile: ResumeProfile) -> list[int]:
     """
     if leaf < 0:
         return []
+    if not profile.recovers_siblings:
+        return chain_rows(rows, leaf)
     rows.profile = replace(profile, recovers_siblings=False)
     walked = set(chain_rows(rows, leaf))
     rows.hide_before(max(rows.boundaries(), default=0), walked)
@@ -82,13 +96,11 @@ def _slots(rows: LoadedRows, leaf: int, profile: ResumeProfile) -> list[int]:
 
 
 def without_mending(profile: ResumeProfile) -> ResumeProfile:
-    """The generation with every flag off that repairs, drops, clears or injects, and its finding of siblings on."""
+    """The generation with every flag off that repairs, drops, clears or injects; what it collects stays as it is."""
     return replace(
         profile,
         bridges_progress=True,
         heals_gaps=0,
-        recovers_siblings=True,
-        relinks_preserved=True,
         keeps_trailing_descendants=False,
         answers_interrupted_calls=None,
         drops_orphaned_thinking=False,

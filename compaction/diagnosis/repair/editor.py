@@ -81,7 +81,7 @@ class Editor:
         self._parents: dict[int, str | None] = {}
         self._removed: dict[int, None] = {}
         self._raw: dict[int, list[Callable[[bytes], bytes]]] = {}
-        self._inserted: list[tuple[int, bytes, str, str]] = []
+        self._inserted: list[tuple[int, Json, str, str]] = []
         self._notes: dict[int, list[tuple[str, str]]] = {}
         self._tails: dict[int, str] = {}
         self._moved: set[int] = set()
@@ -172,7 +172,7 @@ class Editor:
     def insert_record(self, after: int, payload: Json) -> None:
         """A new record behind record `after` (-1: at the start)."""
         self.touched = True
-        self._inserted.append((after, encode_value(payload), self._finding, self._reason))
+        self._inserted.append((after, payload, self._finding, self._reason))
 
     # --- the chain --------------------------------------------------------------------------------------------------
 
@@ -292,8 +292,8 @@ class Editor:
                 self._remove(self.slots[record])
             else:
                 self._rewrite(record)
-        for after, data, finding, reason in self._placed():
-            slot = self.draft.insert_behind(self.slots[after] if after >= 0 else None, data)
+        for after, payload, finding, reason in self._placed():
+            slot = self.draft.insert_behind(self.slots[after] if after >= 0 else None, encode_value(payload))
             slot.note(finding, reason)
 
     def _keep_one_message(self) -> None:
@@ -306,7 +306,7 @@ class Editor:
     def _changed_records(self) -> list[int]:
         return sorted({*self._content, *self._parents, *self._removed, *self._raw})
 
-    def _placed(self) -> list[tuple[int, bytes, str, str]]:
+    def _placed(self) -> list[tuple[int, Json, str, str]]:
         # Inserting behind one slot puts the newest first, so each place is filled from its last record backwards.
         return list(reversed(self._inserted))
 
@@ -334,6 +334,17 @@ class Editor:
                 if child not in self._removed and child not in self._parents:
                     self.begin(*self._notes[record][0])
                     self.set_parent(child, self._standing_parent(record))
+        # What was asked to hang on a record that goes hangs on what stays of its ancestors.
+        gone = {self.t.uuid(r): r for r in self._removed if self.t.uuid(r) and not self._stands_twice(r)}
+        for record, parent in self._parents.items():
+            if parent in gone:
+                self._parents[record] = self._standing_parent(gone[parent])
+        self._inserted = [
+            (after, {**payload, "parentUuid": self._standing_parent(gone[payload["parentUuid"]])}, finding, reason)
+            if payload.get("parentUuid") in gone
+            else (after, payload, finding, reason)
+            for after, payload, finding, reason in self._inserted
+        ]
         self._move_leaf_mark()
 
     def _stands_twice(self, record: int) -> bool:

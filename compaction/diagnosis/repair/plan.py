@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from compaction.conversation import Conversation, Session, build_conversation
-from compaction.diagnosis.case import Case, open_case
-from compaction.diagnosis.doctor import findings_of
+from compaction.diagnosis.case import Case, open_case, open_sent_case
+from compaction.diagnosis.doctor import finding_of, findings_of
 from compaction.diagnosis.model import Finding, Repair
 from compaction.diagnosis.repair.binding import bound_thinking
 from compaction.diagnosis.repair.draft import Draft, Slot
 from compaction.diagnosis.repair.editor import Editor, PostponedError
 from compaction.diagnosis.repair.fixes.records import FIXES as RECORD_FIXES
-from compaction.diagnosis.repair.registry import fix_named
+from compaction.diagnosis.repair.registry import fix_named, repairs_for
+from compaction.diagnosis.requests import check_request
 from compaction.diagnosis.rules.damage import records_on_line
 from compaction.diagnosis.subagents import SubagentAnswers
 from compaction.errors import UsageError
 from compaction.progress import Progress
-from compaction.request import default_client
+from compaction.request import default_client, generations
 from compaction.transcript import RecordKind, Transcript
 from compaction.transcript.edits import Edit, apply_edits
 from compaction.transcript.patching import has_value, read_value
@@ -31,6 +32,8 @@ MAXIMUM_ROUNDS = 24
 sees what the first uncovered (api-rules.md, general fact 5)."""
 
 _SIBLINGS = "sibling_results_off_chain"
+_PAIRING = ("R01", "R02", "R03", "R04", "R05", "R08", "R11", "R12", "R13")
+"""Rules that a client which mends nothing breaks with a session that its successor can send."""
 _STRUCTURE = ("R01", "R02", "R03", "R04", "R05", "R06")
 _MOST_TRIES = 6
 Attempt = tuple[str, tuple[str, ...], str, str]
@@ -162,9 +165,38 @@ class _Planner:
         # part changes is a change of the prefix.
         whole, findings = self._until_stable(self.first, self.before, records_only=True)
         case, findings = self._until_stable(whole, findings)
+        if self.draft.changed and not case.is_document:
+            case, findings = self._for_other_clients(case, findings)
         if bound_thinking(whole, case):
             case, findings = self._without_bound_thinking(whole, case)
         return self._plan(case, findings)
+
+    def _for_other_clients(self, case: Case, findings: tuple[Finding, ...]) -> tuple[Case, tuple[Finding, ...]]:
+        """Mend what another client generation would send and the API refuse: a new file should serve all of them.
+
+        Only what is refused: what a client loses by its own way of reading, it loses of the original as well.
+        """
+        for _ in range(MAXIMUM_ROUNDS):
+            if not any(self._mend_for(case, generation.version) for generation in generations()):
+                return case, findings
+            self.rounds += 1
+            case = open_case(build_conversation(self.draft.transcript()), self.client, self.answers)
+            case, findings = self._until_stable(case, findings_of(case, self.progress))
+        return case, findings
+
+    def _mend_for(self, case: Case, version: str) -> bool:
+        """One round of changes for what a generation sends; whether there were any."""
+        self.progress.check()
+        sent = open_sent_case(case.conversation, version, case.view.request.model)
+        editor = Editor(sent, self.draft)
+        for violation in check_request(sent.view.request):
+            if violation.severity == "error" and violation.rule in _PAIRING:
+                finding = finding_of(sent, violation)
+                finding = replace(finding, message=f"Client {version}: {finding.message}")
+                self._mend(editor, replace(finding, repairs=repairs_for(sent, finding)))
+        if editor.touched:
+            editor.flush()
+        return editor.touched
 
     def _until_stable(
         self, case: Case, findings: tuple[Finding, ...], *, records_only: bool = False

@@ -201,14 +201,24 @@ def _off_chain_of(case: Case, response: int) -> tuple[list[int], list[int]]:
     """Blocks of a response and results of its calls that lie beside the chain, by file position."""
     conversation, t = case.conversation, case.transcript
     records = [r for r in conversation.response_records(response) if conversation.main[r] and r >= case.window_start]
-    results: list[int] = []
-    for record in records:
-        for block in t.blocks_of(record):
-            answer = int(conversation.pair[block])
-            if t.block_type[block] == BlockType.TOOL_USE and answer >= 0:
-                results.append(int(t.block_record[answer]))
+    results = [
+        int(t.block_record[conversation.pair[block]])
+        for record in records
+        for block in t.blocks_of(record)
+        if t.block_type[block] == BlockType.TOOL_USE
+        and conversation.pair[block] >= 0
+        and not _answered_on_chain(case, block)
+    ]
     blocks = [r for r in records if not case.on_chain(r)]
-    return blocks, sorted(case.once([r for r in results if not case.on_chain(r) and conversation.main[r]]))
+    beside = [r for r in results if r >= case.window_start and not case.on_chain(r) and conversation.main[r]]
+    return blocks, sorted(case.once(beside))
+
+
+def _answered_on_chain(case: Case, call: int) -> bool:
+    """Whether a result of the call (a row of the block table) lies on the chain."""
+    t = case.transcript
+    rows = case.blocks_with_key(int(t.block_key[call]))
+    return any(t.block_type[b] == BlockType.TOOL_RESULT and case.on_chain(int(t.block_record[b])) for b in rows)
 
 
 def sibling_results(case: Case) -> Iterator[Finding]:
@@ -289,6 +299,7 @@ def through_progress(case: Case) -> Iterator[Finding]:
         and record > case.window_start
         and conversation.parent[record] >= 0
         and t.kind[conversation.parent[record]] == RecordKind.PROGRESS
+        and _before_progress(case, record) >= 0
     ]
     if found:
         yield Finding(
@@ -307,6 +318,17 @@ def through_progress(case: Case) -> Iterator[Finding]:
                 "2.1.332": "follows the progress record's own parent",
             },
         )
+
+
+def _before_progress(case: Case, record: int) -> int:
+    """The nearest ancestor that is no progress record; below 0 when there is none (a progress root loses nothing)."""
+    parent, kind = case.conversation.parent, case.transcript.kind
+    above = int(parent[record])
+    for _ in range(len(kind)):
+        if above < 0 or kind[above] != RecordKind.PROGRESS:
+            break
+        above = int(parent[above])
+    return above
 
 
 def missing_leaf(case: Case) -> Iterator[Finding]:

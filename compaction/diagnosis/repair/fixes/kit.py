@@ -121,6 +121,11 @@ def _add_to_session(
     results: list[tuple[Json, dict[str, Any]]],
 ) -> None:
     case = editor.case
+    last = case.origin_of(leading_results(following)[-1].place) if leading_results(following) else None
+    if last is not None and last[1] + 1 < editor.block_count(last[0]):
+        # Text follows in the same record: a record of its own would put the result behind that text.
+        editor.insert_blocks(last[0], last[1] + 1, [block for block, _ in results])
+        return
     anchor = last_of_exchange(case, turn, following)
     for block, more in results:
         identity = editor.new_uuid(editor.t.uuid(call[0]), str(block.get("tool_use_id")), "result")
