@@ -41,14 +41,11 @@ def _previous(context: AppContext) -> None:
 
 
 def _repair(context: AppContext) -> None:
-    from inspector.views.repair_dialog import RepairDialog
+    from inspector.views.repair_dialog import open_repair
 
     document, workspace = context.current_document, context.workspace
-    if document is None or workspace is None:
-        return
-    dialog = RepairDialog(context, document, workspace.window_widget())
-    dialog.exec()
-    dialog.deleteLater()
+    if document is not None and workspace is not None:
+        open_repair(context, document, workspace.window_widget())
 
 
 def _as_sent(context: AppContext) -> None:

@@ -17,10 +17,10 @@ from inspector.rendering.visible_text import bytes_text
 WORKER_BYTES = 64 * 1024
 """Selections of more bytes than this are decoded in a worker."""
 
-MANY_BYTES = 1024 * 1024
+MANY_BYTES = 256 * 1024
 """Most bytes of the records shown together for a response, round or epoch."""
 
-MANY_RECORDS = 400
+MANY_RECORDS = 120
 """Most records shown together."""
 
 
@@ -30,15 +30,18 @@ class Subject:
 
     Attributes:
         conversation: whose numbers `records` and `block` are.
-        records: in file order; at least one.
+        records: the first ones in file order; at least one.
         block: row of the block table, -1 for whole records.
         title: heading for several records, "" for one.
+        total, last: how many records were selected and the last of them; `records` has fewer when they are too many.
     """
 
     conversation: Conversation
     records: tuple[int, ...]
     block: int = -1
     title: str = ""
+    total: int = 1
+    last: int = -1
 
     @property
     def size(self) -> int:
@@ -103,7 +106,7 @@ def _prepare_many(subject: Subject, progress: Progress | None) -> Prepared:
         parts.append(Note(f"{line} · {transcript.type_name(record)} {_time(conversation, record)}".strip()))
         parts += record_parts(conversation, record)
         values.append(_value(conversation, record))
-    left_out = len(subject.records) - len(values)
+    left_out = max(subject.total, len(subject.records)) - len(values)
     if left_out:
         parts.append(Note(f"{left_out:,} more records are not shown here; select them in the tree.", Tone.WARNING))
     return Prepared(subject, headline(subject), tuple(parts), values, subject.title or "records", left_out)
@@ -165,9 +168,10 @@ def headline(subject: Subject) -> str:
     conversation, transcript = subject.conversation, subject.conversation.transcript
     record = subject.records[0]
     if len(subject.records) > 1:
-        last = subject.records[-1]
+        last = subject.last if subject.last >= 0 else subject.records[-1]
         lines = f"lines {int(transcript.line[record]):,} to {int(transcript.line[last]):,}"
-        return f"{subject.title or 'selection'} · {lines} · {len(subject.records):,} records"
+        count = max(subject.total, len(subject.records))
+        return f"{subject.title or 'selection'} · {lines} · {count:,} records"
     words = [transcript.type_name(record), f"line {int(transcript.line[record]):,}"]
     if subject.block >= 0:
         blocks = transcript.blocks_of(record)

@@ -265,11 +265,9 @@ class FindingsView(QWidget):
             show_finding(finding)
 
     def _on_repair(self) -> None:
-        from inspector.views.repair_dialog import RepairDialog
+        from inspector.views.repair_dialog import open_repair
 
-        dialog = RepairDialog(self._context, self._document, self.window())
-        dialog.exec()
-        dialog.deleteLater()
+        open_repair(self._context, self._document, self.window())
 
     def changeEvent(self, event: QEvent) -> None:
         """Follow the palette."""

@@ -303,6 +303,13 @@ class RepairDialog(QDialog):
         self.choices.set_tones(colours_for(self.palette()).tones)
 
 
+def open_repair(context: AppContext, document: Document, parent: QWidget) -> None:
+    """Show the dialog until the person closes it."""
+    dialog = RepairDialog(context, document, parent)
+    dialog.exec()
+    dialog.deleteLater()
+
+
 def repair_writer(plan: RepairPlan, target: Path, source: str) -> Write:
     """What writes a plan to a new file, and beside it a report of the bytes that are in no record of it (G12)."""
 

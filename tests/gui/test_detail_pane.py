@@ -229,6 +229,15 @@ def test_a_round_shows_its_records_together(qtbot: QtBot, context: AppContext) -
     assert len(pane.json.model.rows[0].data.value) == 3
 
 
+def test_a_selection_without_records_shows_nothing() -> None:
+    conversation = conversation_of(RECORDS)
+    assert subject_of(Selection()) is None
+    assert subject_of(Selection(Scope.SESSION, conversation)) is None
+    subject = subject_of(Selection(Scope.RECORD, conversation, 2))
+    assert subject is not None
+    assert subject.records == (2,)
+
+
 def test_too_many_records_are_counted_not_shown() -> None:
     records = [user(f"u{n}", f"u{n - 1}" if n else None, "x" * 2000) for n in range(900)]
     conversation = conversation_of(records)
@@ -236,7 +245,8 @@ def test_too_many_records_are_counted_not_shown() -> None:
     assert subject is not None
     prepared = content.prepare(subject)
     assert prepared.left_out == 900 - content.MANY_RECORDS
-    assert "500 more records" in prepared.parts[-1].text  # type: ignore[union-attr]
+    assert prepared.headline == "epoch 0 · lines 1 to 900 · 900 records"
+    assert f"{prepared.left_out} more records" in prepared.parts[-1].text  # type: ignore[union-attr]
 
 
 def test_nothing_selected_clears_every_section(qtbot: QtBot, context: AppContext) -> None:

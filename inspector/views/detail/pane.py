@@ -217,7 +217,7 @@ class DetailPane(QWidget):
 
     def _fill_raw(self, subject: Subject) -> None:
         left_out = self._prepared.left_out if self._prepared is not None else 0
-        records = subject.records[: len(subject.records) - left_out]
+        records = subject.records[: max(subject.total, len(subject.records)) - left_out]
         conversation = subject.conversation
         if subject.size <= WORKER_BYTES:
             self.raw.set_text(*raw_text(conversation, records), left_out)
@@ -291,7 +291,7 @@ def _same_content(one: Subject, other: Subject) -> bool:
             return False
         if any(first.offset[r] != second.offset[r] or first.length[r] != second.length[r] for r in one.records):
             return False
-    return (one.records, one.block, one.title) == (other.records, other.block, other.title)
+    return (one.records, one.block, one.title, one.total) == (other.records, other.block, other.title, other.total)
 
 
 def subject_of(selection: Selection) -> Subject | None:
@@ -299,14 +299,13 @@ def subject_of(selection: Selection) -> Subject | None:
     conversation = selection.conversation
     if conversation is None or selection.scope is Scope.NONE:
         return None
-    records = tuple(int(record) for record in selection.records[: MANY_RECORDS * 4])
-    if not records and selection.record >= 0:
-        records = (selection.record,)
-    if not records:
-        return None
     if selection.scope is Scope.BLOCK:
         return Subject(conversation, (selection.record,), selection.block)
-    return Subject(conversation, records, title=_title(selection))
+    every = selection.records if len(selection.records) else (selection.record,)
+    records = tuple(int(record) for record in every[:MANY_RECORDS])
+    if records[0] < 0:
+        return None
+    return Subject(conversation, records, title=_title(selection), total=len(every), last=int(every[-1]))
 
 
 def _title(selection: Selection) -> str:
