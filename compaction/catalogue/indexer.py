@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ from compaction.catalogue.database import Catalogue
 from compaction.catalogue.discovery import FoundFile, find_transcripts
 from compaction.catalogue.examine import Examination, ExamineJob, apply_examinations, examine_all
 from compaction.catalogue.fingerprint import Change, Fingerprint, what_changed
+from compaction.catalogue.pricing import price_fingerprint, prices_for
 from compaction.catalogue.scan import ScanJob, SliceResult, scan_all
-from compaction.catalogue.store import apply_slices, in_parts, link, needs_linking, remove
+from compaction.catalogue.store import PRICES, UNLINKED, apply_slices, facts_of, in_parts, link, remove, set_fact
 from compaction.catalogue.tables import FOLDER, TRANSCRIPT
 from compaction.catalogue.workers import Workers
 from compaction.progress import Progress
@@ -83,13 +84,15 @@ def refresh(
     report = IndexReport()
     roots = [os.path.abspath(folder) for folder in folders]
     progress.text = "looking for sessions"
-    plan = _compare(catalogue, roots, report)
+    prices = price_fingerprint()
+    prices_for(prices)  # here, so that an unreadable price file is told before any work
+    plan = _compare(catalogue, roots, prices, report)
     with Workers(processes or os.cpu_count() or 1) as workers:
         changed = bool(plan.changed or plan.gone or plan.renamed)
         if changed:
-            folder_ids = _note_folders(catalogue, roots)
+            folder_ids = _note_folders(catalogue, roots, prices)
             _store_moves(catalogue, plan, report)
-            jobs = _first_jobs(catalogue, plan, text)
+            jobs = _first_jobs(catalogue, plan, text, prices)
             _scan_files(catalogue, jobs, folder_ids, workers, progress, report)
         if changed or plan.unlinked:
             _link(catalogue)
@@ -105,21 +108,27 @@ def refresh(
 class _Plan:
     """The difference between the folders and the catalogue; paths by root in `root_of`.
 
-    `unlinked`, `text_behind` and `findings_behind`: an earlier refresh was stopped, or left that out.
+    `prices`: what the stored costs were computed with. `unlinked`, `text_behind` and `findings_behind`: an earlier
+    refresh was stopped, or left that out.
     """
 
     changed: list[tuple[FoundFile, _Known | None]] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
     renamed: list[tuple[int, str]] = field(default_factory=list)
     root_of: dict[str, str] = field(default_factory=dict)
+    prices: str = ""
     unlinked: bool = False
     text_behind: bool = False
     findings_behind: bool = False
 
 
-def _compare(catalogue: Catalogue, roots: Sequence[str], report: IndexReport) -> _Plan:
+def _compare(catalogue: Catalogue, roots: Sequence[str], prices: str, report: IndexReport) -> _Plan:
     plan = _Plan()
     known = _known_files(catalogue, plan)
+    if known and plan.prices != prices:
+        # Every cost is another one now: begin anew, which happens after an update or an edit of the price file.
+        _forget_everything(catalogue)
+        plan, known = _Plan(), {}
     seen: set[str] = set()
     unlisted: list[str] = []
     for root in roots:
@@ -154,7 +163,9 @@ def _known_files(catalogue: Catalogue, plan: _Plan) -> dict[str, tuple[int, int,
     with catalogue.reading() as connection:
         # The driver's own tuples: a Row object for each of some thousands would take as long as the query.
         rows = connection.execute(query).cursor.fetchall()
-        plan.unlinked = needs_linking(connection, catalogue.owner)
+        facts = facts_of(connection, catalogue.owner)
+    plan.unlinked = UNLINKED in facts
+    plan.prices = facts.get(PRICES, "")
     plan.text_behind = any(row[4] for row in rows)
     plan.findings_behind = any(row[5] for row in rows)
     return {row[0]: row[1:4] for row in rows}
@@ -213,8 +224,9 @@ def _same_content(
     return None
 
 
-def _note_folders(catalogue: Catalogue, roots: Sequence[str]) -> dict[str, int]:
+def _note_folders(catalogue: Catalogue, roots: Sequence[str], prices: str) -> dict[str, int]:
     with catalogue.writing() as connection:
+        set_fact(connection, catalogue.owner, PRICES, prices)
         query = sa.select(FOLDER.c.path, FOLDER.c.id).where(FOLDER.c.owner == catalogue.owner)
         have: dict[str, int] = {row.path: row.id for row in connection.execute(query)}
         missing = [{"owner": catalogue.owner, "path": root} for root in roots if root not in have]
@@ -234,15 +246,20 @@ def _store_moves(catalogue: Catalogue, plan: _Plan, report: IndexReport) -> None
     report.removed, report.renamed = len(plan.gone), len(plan.renamed)
 
 
+def _forget_everything(catalogue: Catalogue) -> None:
+    with catalogue.writing() as connection:
+        remove(connection, connection.execute(sa.select(_T.c.id).where(_T.c.owner == catalogue.owner)).scalars().all())
+
+
 def _link(catalogue: Catalogue) -> None:
     with catalogue.reading() as connection:
-        wanted = needs_linking(connection, catalogue.owner)
+        wanted = UNLINKED in facts_of(connection, catalogue.owner)
     if wanted:
         with catalogue.writing() as connection:
             link(connection, catalogue.owner)
 
 
-def _first_jobs(catalogue: Catalogue, plan: _Plan, text: bool) -> list[tuple[ScanJob, str]]:
+def _first_jobs(catalogue: Catalogue, plan: _Plan, text: bool, prices: str) -> list[tuple[ScanJob, str]]:
     """A job for each changed file, with its root; grown files begin at their old end."""
     rows: dict[int, Any] = {}
     with catalogue.reading() as connection:
@@ -254,16 +271,15 @@ def _first_jobs(catalogue: Catalogue, plan: _Plan, text: bool) -> list[tuple[Sca
     for found, have in plan.changed:
         root = plan.root_of[found.path]
         if have is None:
-            jobs.append((ScanJob(found.path, 0, found.bytes, found.mtime_ns, 0, 0, None, True, False), root))
+            jobs.append((ScanJob(found.path, 0, found.bytes, found.mtime_ns, 0, 0, None, True, False, prices), root))
             continue
         row = rows[have.id]
         known = Fingerprint(row.prefix_bytes, row.prefix_hash, row.tail_hash)
         # A small growth is searched at once; where the text lags behind anyway, the text's own pass takes it.
         together = text and row.text_bytes == row.indexed_bytes and row.indexed_bytes > 0
         start, lines = row.indexed_bytes, row.indexed_newlines
-        jobs.append(
-            (ScanJob(found.path, have.id, found.bytes, found.mtime_ns, start, lines, known, True, together), root)
-        )
+        stat = (found.bytes, found.mtime_ns)
+        jobs.append((ScanJob(found.path, have.id, *stat, start, lines, known, True, together, prices), root))
     return jobs
 
 
@@ -316,8 +332,7 @@ def _scan_files(
 
 
 def _next_slice(result: SliceResult, number: int) -> ScanJob:
-    job = result.job
-    return ScanJob(job.path, number, job.bytes, job.mtime_ns, result.end, result.newlines, None, job.summary, job.text)
+    return replace(result.job, transcript_id=number, start=result.end, newlines=result.newlines, known=None)
 
 
 def _batches(jobs: Iterable[ScanJob]) -> Iterator[list[ScanJob]]:

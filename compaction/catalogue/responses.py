@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from compaction.accounting.prices import bundled_prices
+from compaction.accounting.prices import PriceSet
 from compaction.accounting.pricing import price_charges
 from compaction.accounting.usage import Ledger, Responses
 from compaction.accounting.usage_rows import prompt_tokens
@@ -40,7 +40,7 @@ class ScannedResponse(NamedTuple):
     cost_usd: float | None
 
 
-def responses_of(transcript: Transcript, lines_before: int, path: str) -> list[ScannedResponse]:
+def responses_of(transcript: Transcript, lines_before: int, path: str, prices: PriceSet) -> list[ScannedResponse]:
     """The API responses of a transcript or slice, each once and priced, in file order.
 
     Usage of subagents inside progress records counts where the subagent has no file of its own.
@@ -57,9 +57,10 @@ def responses_of(transcript: Transcript, lines_before: int, path: str) -> list[S
         context[number] = context_of_iterations(usage.iterations) or context[number]
     lines = (transcript.line[_first_records(settled)] + lines_before).tolist()
     models = settled.names.models.names
+    costs = _costs(settled, prices)
     columns: Iterator[tuple[Any, ...]] = zip(
         *(rows[name].tolist() for name in ("message", "request", "instance", "model", "sidechain")),
-        lines, settled.time.tolist(), settled.tokens.tolist(), context, settled.uncertain.tolist(), _costs(settled),
+        lines, settled.time.tolist(), settled.tokens.tolist(), context, settled.uncertain.tolist(), costs,
         strict=True,
     )  # fmt: skip
     found: list[ScannedResponse] = []
@@ -91,9 +92,9 @@ def _first_records(settled: Responses) -> npt.NDArray[np.int64]:
     return first
 
 
-def _costs(settled: Responses) -> list[float | None]:
+def _costs(settled: Responses, prices: PriceSet) -> list[float | None]:
     """USD of each response: the sum of its charges, None when one of them has no price."""
-    priced = price_charges(settled, bundled_prices().set())
+    priced = price_charges(settled, prices)
     response = settled.charges["response"]
     usd = np.bincount(response, priced.usd.sum(axis=1) + priced.web_usd, settled.count).tolist()
     unpriced = set(response[~priced.priced].tolist())

@@ -20,6 +20,7 @@ from compaction.catalogue.fingerprint import (
 )
 from compaction.catalogue.masking import mask_secrets
 from compaction.catalogue.passages import Passage, passages_of, storable
+from compaction.catalogue.pricing import prices_for
 from compaction.catalogue.responses import ScannedResponse, responses_of
 from compaction.errors import InputUnreadable
 from compaction.transcript.kinds import BlockFlag, BlockType, Flag, RecordKind
@@ -42,6 +43,7 @@ class ScanJob:
         start, newlines: where the slice begins, and the line feeds before it.
         known: the fingerprint to check before believing growth, None when there is nothing to check.
         summary: wanted for the catalogue; text: wanted for the search.
+        prices: which prices to compute costs with (`pricing.price_fingerprint`).
     """
 
     path: str
@@ -53,6 +55,7 @@ class ScanJob:
     known: Fingerprint | None
     summary: bool
     text: bool
+    prices: str = ""
 
     @property
     def work_bytes(self) -> int:
@@ -144,7 +147,7 @@ def _scan_open(descriptor: int, job: ScanJob, result: SliceResult) -> None:
     if data[:1] == b"\n" and result.start:
         lines_before += 1
     if job.summary:
-        result.summary = summarise(transcript, lines_before, job.path)
+        result.summary = summarise(transcript, lines_before, job)
     if job.text:
         result.passages = list(passages_of(transcript, lines_before))
 
@@ -188,7 +191,7 @@ def _is_object(line: bytes) -> bool:
         return False
 
 
-def summarise(transcript: Transcript, lines_before: int, path: str) -> Summary:
+def summarise(transcript: Transcript, lines_before: int, job: ScanJob) -> Summary:
     """What a slice says about its session; payloads are decoded only where a title, project or prompt is looked for."""
     found = Summary()
     count = len(transcript)
@@ -208,7 +211,7 @@ def summarise(transcript: Transcript, lines_before: int, path: str) -> Summary:
     found.versions = [n for n in transcript.version_names if n]
     found.models = [n for n in transcript.model_names if n and n != "<synthetic>"]
     found.tools = sorted(n for n in transcript.tool_names if n)
-    found.agent_id = next((n for n in transcript.agent_names if n), "") if place_of(path).agent_id else ""
+    found.agent_id = next((n for n in transcript.agent_names if n), "") if place_of(job.path).agent_id else ""
     found.api_errors = int(((flags & (Flag.API_ERROR | Flag.API_SYSTEM_ERROR)) != 0).sum())
     found.tool_errors = int(
         ((transcript.block_type == BlockType.TOOL_RESULT) & ((transcript.block_flags & BlockFlag.ERROR) != 0)).sum()
@@ -217,7 +220,7 @@ def summarise(transcript: Transcript, lines_before: int, path: str) -> Summary:
     chained = np.flatnonzero(transcript.uuid_key)
     found.lineage_key = signed(int(transcript.uuid_key[chained[0]])) if len(chained) else 0
     _read_texts(transcript, found)
-    found.responses = responses_of(transcript, lines_before, path)
+    found.responses = responses_of(transcript, lines_before, job.path, prices_for(job.prices))
     return found
 
 

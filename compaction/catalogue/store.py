@@ -18,7 +18,10 @@ SPARK_POINTS = 48
 """Points of a row's context line: more than its pixels would be waste."""
 
 _IN_AT_ONCE = 500
-_UNLINKED = "unlinked files of "
+UNLINKED = "unlinked"
+"""Fact: files were stored since `link` ran last."""
+PRICES = "prices"
+"""Fact: what the stored costs were computed with (`pricing.price_fingerprint`)."""
 
 
 def empty_row(owner: str, folder_id: int, path: str) -> dict[str, Any]:
@@ -83,7 +86,8 @@ def apply_slices(
     with_old = {row["id"] for _, row in known}
     _write_responses(connection, [(row["id"], *r) for row, responses in merged for r in responses], with_old)
     if any(result.summary is not None for result, _ in [*fresh, *known]):
-        _set_unlinked(connection, owner, True)
+        # In the same transaction, so that `link` runs even when this program is killed before.
+        set_fact(connection, owner, UNLINKED, "yes")
     for result, row in [*fresh, *known]:
         _write_passages(connection, row["id"], result.passages or [])
     return {result.job.path: row["id"] for result, row in [*fresh, *known]}
@@ -260,17 +264,19 @@ def _write_passages(connection: Connection, transcript_id: int, passages: list[P
     _insert(connection, PASSAGE, ("transcript_id", "line", "kind", "tool", "use_key", "timestamp_ms", "text"), rows)
 
 
-def _set_unlinked(connection: Connection, owner: str, unlinked: bool) -> None:
-    """Note in the same transaction that `link` must run, so that it does even when this program is killed before."""
-    name = _UNLINKED + owner
-    connection.execute(sa.delete(FACT).where(FACT.c.name == name))
-    if unlinked:
-        connection.execute(sa.insert(FACT), [{"name": name, "value": "yes"}])
+def set_fact(connection: Connection, owner: str, name: str, value: str) -> None:
+    """Keep a fact about an owner's part of the catalogue; "" removes it."""
+    key = f"{name} {owner}"
+    connection.execute(sa.delete(FACT).where(FACT.c.name == key))
+    if value:
+        connection.execute(sa.insert(FACT), [{"name": key, "value": value}])
 
 
-def needs_linking(connection: Connection, owner: str) -> bool:
-    """Whether files were stored since `link` ran last."""
-    return connection.execute(sa.select(FACT.c.name).where(FACT.c.name == _UNLINKED + owner)).first() is not None
+def facts_of(connection: Connection, owner: str) -> dict[str, str]:
+    """What `set_fact` kept for an owner."""
+    names = {f"{name} {owner}": name for name in (UNLINKED, PRICES)}
+    found = connection.execute(sa.select(FACT.c.name, FACT.c.value).where(FACT.c.name.in_(list(names))))
+    return {names[row.name]: row.value for row in found}
 
 
 def link(connection: Connection, owner: str) -> None:
@@ -298,7 +304,7 @@ def link(connection: Connection, owner: str) -> None:
         if parent is not None:
             connection.execute(sa.update(TRANSCRIPT).where(t.id == row.id).values(parent_id=parent))
     _name_origins(connection, owner)
-    _set_unlinked(connection, owner, False)
+    set_fact(connection, owner, UNLINKED, "")
 
 
 def _name_origins(connection: Connection, owner: str) -> None:

@@ -30,6 +30,8 @@ def run(args: argparse.Namespace) -> int:
     from compaction.catalogue.indexer import refresh
     from compaction.catalogue.settings import library_folders, load_library_settings
 
+    if args.processes is not None and args.processes < 1:
+        raise UsageError("--processes must be 1 or more")
     settings = load_library_settings()
     folders = [Path(f) for f in args.folders] or library_folders(settings)
     if not folders:

@@ -107,7 +107,7 @@ def test_two_writers_at_once_index_the_same_folder_as_one(tmp_path: Path, own_da
 
 
 def test_a_killed_indexer_loses_nothing(tmp_path: Path, own_data_folder: Path) -> None:
-    make_library(tmp_path, 40, rounds=60, subagents=0)
+    make_library(tmp_path, 24, rounds=60, subagents=0)
     folder = tmp_path / "projects"
     path = own_data_folder / FILE_NAME
     writer = subprocess.Popen(
@@ -124,7 +124,7 @@ def test_a_killed_indexer_loses_nothing(tmp_path: Path, own_data_folder: Path) -
     opened = open_catalogue(folder=own_data_folder)
     assert opened.notice == ""
     report = refresh(opened, [folder], findings=False)
-    assert report.indexed <= 40 - kept + 1, "what was stored is not read again"
+    assert report.indexed <= 24 - kept + 1, "what was stored is not read again"
     assert content(opened) == fresh(folder, tmp_path / "other")
     opened.close()
 

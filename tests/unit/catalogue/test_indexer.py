@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from compaction.catalogue import scan
 from compaction.catalogue.database import Catalogue, open_catalogue
 from compaction.catalogue.indexer import refresh
 from compaction.catalogue.sessions import list_sessions
-from compaction.errors import Cancelled
+from compaction.errors import Cancelled, UsageError
 from compaction.progress import Progress
 from tests.generator import Session
 from tests.unit.catalogue.support import content, every_fault, make_library
@@ -271,3 +272,23 @@ def test_originals_and_their_folders_stay_as_they_are(tmp_path: Path, catalogue:
     before = picture()
     index(catalogue, tmp_path / "projects")
     assert picture() == before
+
+
+def test_other_prices_give_other_costs_everywhere(tmp_path: Path, catalogue: Catalogue, own_data_folder: Path) -> None:
+    """The person's own price file holds for the library too; a change of it is noticed."""
+    make_library(tmp_path, 2, subagents=0)
+    index(catalogue, tmp_path / "projects")
+    before = {e.path: e.own.cost_usd for e in list_sessions(catalogue)}
+    rates = dict.fromkeys(("input", "output", "cache_read", "cache_write_5m", "cache_write_1h"), 1000.0)
+    models = sorted({model for e in list_sessions(catalogue) for model in e.models})
+    (own_data_folder / "config").mkdir()
+    (own_data_folder / "config" / "prices.json").write_text(json.dumps({"rows": [{"models": models, **rates}]}))
+    index(catalogue, tmp_path / "projects")
+    after = {e.path: e.own for e in list_sessions(catalogue)}
+    for path, own in after.items():
+        assert own.cost_usd == pytest.approx(own.tokens * 1000 / 1e6)
+        assert own.cost_usd > before[path]
+    assert index(catalogue, tmp_path / "projects")["indexed"] == 0
+    (own_data_folder / "config" / "prices.json").write_text("no prices")
+    with pytest.raises(UsageError, match="price file"):
+        index(catalogue, tmp_path / "projects")
