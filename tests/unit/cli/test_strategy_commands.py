@@ -26,7 +26,8 @@ TELEMETRY = {
 }  # fmt: skip
 PLAN_KEYS = {
     "name", "title", "applies", "reason", "settings", "tokens_before", "tokens_after", "tokens_freed", "method",
-    "before", "after", "model_calls", "duration_ms", "one_off_cost_usd", "next_request_cost_usd", "cost_per_request_before_usd",
+    "before", "after", "model_calls", "duration_ms", "one_off_cost_usd", "next_request_cost_usd",
+    "cost_per_request_before_usd",
     "cost_per_request_after_usd", "break_even_requests", "cache_tokens_kept", "cache_tokens_lost",
     "will_retrigger_next_turn", "violations", "lost",
 }  # fmt: skip
