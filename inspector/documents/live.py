@@ -22,6 +22,10 @@ POLL_MILLISECONDS = 1000
 QUIET_SECONDS = 90.0
 """A session nobody has written to for this long is not at work any more: its unanswered calls were cut off."""
 
+_QUICK = 100
+_LONGEST_PAUSE = 5000
+"""Milliseconds: a look that took longer than the first is followed by a pause, at most the second."""
+
 _RELOADS = (What.APPENDED, What.TRUNCATED, What.REPLACED, What.RETURNED, What.RENAMED, What.SUBAGENT)
 
 
@@ -56,12 +60,12 @@ class LiveDocument(QObject):
         self._agent_sizes: dict[Path, int] = {}
         self._job: Job[News] | None = None
         self._again = False
+        self._pause = 0
         self._watcher = QFileSystemWatcher(self)
         self._watcher.fileChanged.connect(self._on_event)
         self._watcher.directoryChanged.connect(self._on_event)
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
-        self._soon.setInterval(0)
         self._soon.timeout.connect(self.look)
         self._poll = QTimer(self)
         self._poll.setInterval(poll_milliseconds)
@@ -152,15 +156,18 @@ class LiveDocument(QObject):
         self.happened.emit(happening)
 
     def _on_finished(self) -> None:
+        # A very large session takes a moment to take in: rest twice as long, so that the rest of the program runs.
+        milliseconds = int(self._job.seconds * 1000) if self._job is not None else 0
+        self._pause = min(2 * milliseconds, _LONGEST_PAUSE) if milliseconds > _QUICK else 0
         self._job = None
         if self._again:
             self._again = False
-            self._soon.start()
+            self._soon.start(self._pause)
 
     def _on_event(self, _path: str) -> None:
         # An atomic replacement takes the watch away with the old file; many appends come as one event.
         self._watch()
-        self._soon.start()
+        self._soon.start(self._pause)
 
     def _watch(self) -> None:
         path = self.document.path
