@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-import orjson
+from typing import Any
 
 from compaction.accounting.figure import Figure, Method
 from compaction.accounting.prices import PriceSet, Usage
@@ -12,6 +13,7 @@ from compaction.strategies.prompts import summary_prompt
 from compaction.strategies.summariser import Summary, SummaryTask
 from compaction.summaries.api_client import ApiSettings, credential_source, host_of
 from compaction.summaries.summary_request import RequestOptions, SummaryRequest, build_request, can_share_cache
+from compaction.transcript.patching import encode_value
 
 _TYPICAL_OUTPUT_TOKENS = 4_000
 """Median output of a summary request: 12,200 characters and its analysis (transcript-format.md §7)."""
@@ -66,7 +68,8 @@ class ConsentNeeded(CompactoscopeError):
 
     def __init__(self, outgoing: Outgoing) -> None:
         super().__init__(
-            f"nothing was sent: {outgoing.body_bytes:,} bytes would go to {outgoing.host}", "agree to it first: --yes on the command line"
+            f"nothing was sent: {outgoing.body_bytes:,} bytes would go to {outgoing.host}",
+            "agree to it first: --yes on the command line",
         )
         self.outgoing = outgoing
 
@@ -80,6 +83,21 @@ def request_for(task: SummaryTask, options: RequestOptions, prompt: str = "", *,
     wire = task.view.wire
     text = prompt or summary_prompt(task.kind, task.custom_instructions)
     return build_request(wire, messages_of(task), text, options, share=share and can_share_cache(wire, options))
+
+
+def request_size(body: Mapping[str, Any]) -> int:
+    """Bytes of the request's JSON."""
+    return len(encode_value(body))
+
+
+def request_text(body: Mapping[str, Any]) -> str:
+    """The request as indented JSON for reading; a text that UTF-8 cannot hold (a cut emoji) shows its escapes."""
+    text = json.dumps(body, ensure_ascii=False, indent=2)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(body, ensure_ascii=True, indent=2)
+    return text
 
 
 def messages_of(task: SummaryTask) -> list[WireMessage]:
@@ -101,7 +119,7 @@ def outgoing_for(
         purpose="ask a model for a summary of this session",
         host=host_of(api),
         model=model,
-        body_bytes=len(orjson.dumps(request.body)),
+        body_bytes=request_size(request.body),
         messages=len(request.body["messages"]),
         shares_cache=request.shares_cache,
         input_tokens=Figure(tokens, Method.ESTIMATED, source="context of the last response + the instruction"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from compaction.summaries.consent import request_text
 from inspector.views.detail.long_text import LongTextView
 from inspector.views.detail.pages import plain_label
 
@@ -58,7 +58,7 @@ class ConsentDialog(QDialog):
 
     def _on_show(self, on: bool) -> None:
         if on and not self.text.text:
-            self.text.set_text(orjson.dumps(self._request, option=orjson.OPT_INDENT_2).decode())
+            self.text.set_text(request_text(self._request))
         self.text.setVisible(on)
         self.show_request.setText("Hide the request" if on else "Show the exact request")
         self.resize(max(self.width(), 760), 640 if on else 320)

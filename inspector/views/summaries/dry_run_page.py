@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 from PySide6.QtWidgets import QComboBox, QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from compaction.progress import Progress
@@ -14,6 +13,7 @@ from compaction.strategies.inputs import strategy_input
 from compaction.strategies.plan import Plan
 from compaction.strategies.registry import STRATEGIES, preview
 from compaction.summaries.api_client import build_client, credential_source, host_of
+from compaction.summaries.consent import request_size, request_text
 from compaction.summaries.dry_run import CountedTokens, count_request, count_tokens
 from inspector.context import AppContext
 from inspector.documents.document import Document
@@ -92,7 +92,7 @@ class DryRunPage(QWidget):
             f"Computed here: {plan.tokens_before:,} → {plan.tokens_after:,} tokens ({plan.method}); {verdict}"
         )
         self.theirs.setText("The API has not been asked.")
-        self.request.set_text(orjson.dumps(prepared.request, option=orjson.OPT_INDENT_2, default=str).decode())
+        self.request.set_text(request_text(prepared.request))
         self.ask.setEnabled(True)
 
     def _on_ask(self) -> None:
@@ -104,7 +104,7 @@ class DryRunPage(QWidget):
             ("what for", "count the tokens of this request before and after the edit (no charge)"),
             ("host", host_of(api)),
             ("model", str(prepared.request["model"])),
-            ("request", f"{len(orjson.dumps(prepared.request, default=str)):,} bytes"),
+            ("request", f"{request_size(prepared.request):,} bytes"),
             ("key from", credential_source().label),
         ]
         if ConsentDialog(facts, prepared.request, self).exec() != QDialog.DialogCode.Accepted:
