@@ -1,5 +1,5 @@
 """Session content to something that can be shown: parts without Qt, then documents that read no file and no network.
 
-`parts`, `presenters`, `ansi`, `diff`, `content`, `relations` and `usage_rows` know no Qt (a worker may run them);
-`writer` puts parts into a `SafeDocument`. The widgets are in `inspector.views.detail`.
+`records`, `blocks` and `tool_inputs` make `parts` (a worker may run them); `writer` puts parts into a `SafeDocument`.
+The widgets are in `inspector.views.detail`.
 """

@@ -10,8 +10,10 @@ from typing import Any
 from compaction.conversation import Conversation
 from compaction.progress import Progress
 from compaction.transcript import BlockType, RecordKind
+from inspector.rendering.blocks import parts_of_block
 from inspector.rendering.parts import Code, Fields, Heading, Note, Part, Tone
-from inspector.rendering.presenters import Surroundings, parts_of_block, parts_of_record
+from inspector.rendering.pieces import Surroundings
+from inspector.rendering.records import parts_of_record
 from inspector.rendering.visible_text import bytes_text
 
 WORKER_BYTES = 64 * 1024

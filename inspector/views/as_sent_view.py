@@ -36,9 +36,10 @@ from inspector.models.as_sent_rows import (
 )
 from inspector.models.flat_tree import FlatRow
 from inspector.rendering import diff
+from inspector.rendering.blocks import parts_of_block
 from inspector.rendering.content import record_parts
 from inspector.rendering.parts import Code, Diff, Heading, Note, Part, Tone
-from inspector.rendering.presenters import Surroundings, json_code, parts_of_block
+from inspector.rendering.pieces import Surroundings, json_code
 from inspector.rendering.tones import colours_for
 from inspector.views.client_chooser import ClientChooser
 from inspector.views.detail.pages import plain_label

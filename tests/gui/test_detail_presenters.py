@@ -13,6 +13,7 @@ import pytest
 from compaction.conversation import build_conversation
 from compaction.transcript import transcript_from_bytes
 from inspector.rendering import ansi, diff
+from inspector.rendering.blocks import parts_of_block
 from inspector.rendering.content import surroundings_of
 from inspector.rendering.parts import (
     Checklist,
@@ -27,7 +28,8 @@ from inspector.rendering.parts import (
     Terminal,
     source_text,
 )
-from inspector.rendering.presenters import Surroundings, parts_of_block, parts_of_record
+from inspector.rendering.pieces import Surroundings
+from inspector.rendering.records import parts_of_record
 from inspector.rendering.visible_text import HIDDEN_MARK, for_qt, hidden_controls, visible
 from tests.support import corpus_files, needs_shared
 

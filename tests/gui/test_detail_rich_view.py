@@ -14,9 +14,10 @@ from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
 from inspector.rendering import images, writer
+from inspector.rendering.blocks import parts_of_block
 from inspector.rendering.highlight import lexer_for
 from inspector.rendering.parts import Code, Diff, Markdown, Part, Picture, Prose, Terminal, source_text
-from inspector.rendering.presenters import parts_of_block, parts_of_record
+from inspector.rendering.records import parts_of_record
 from inspector.views.detail import links, rich_view
 from inspector.views.detail.rich_view import RichView
 
