@@ -54,19 +54,31 @@ def load_library_settings(folder: Path | None = None, environment: Mapping[str, 
 
 
 def save_library_settings(settings: LibrarySettings, folder: Path | None = None) -> None:
-    """Write `library.toml`, private to the user: the URL may hold a password."""
+    """Write `library.toml`, private to the user: the URL may hold a password.
+
+    Raises:
+        UsageError: a folder's name holds bytes that are no text.
+    """
     path = ensure(folder or config_folder()) / FILE_NAME
-    # A JSON string of these texts is also a TOML basic string.
     text = (
-        f"database_url = {json.dumps(settings.database_url)}\n"
-        f"owner = {json.dumps(settings.owner)}\n"
-        f"folders = {json.dumps(list(settings.folders))}\n"
+        f"database_url = {_toml(settings.database_url)}\n"
+        f"owner = {_toml(settings.owner)}\n"
+        f"folders = [{', '.join(_toml(folder) for folder in settings.folders)}]\n"
     )
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise UsageError("a folder's name is not valid text, so it cannot be kept", "rename the folder") from error
     temporary = path.with_name(path.name + ".new")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
     os.replace(temporary, path)
+
+
+def _toml(text: str) -> str:
+    """A TOML basic string: JSON's, but characters beyond the first plane as they are, and DEL escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def library_folders(

@@ -82,7 +82,7 @@ def test_the_same_content_as_on_sqlite(url: str, tmp_path: Path) -> None:
     make_library(tmp_path, 4, rounds=15)
     found = []
     for opened in (open_catalogue(url, owner="ada@desk"), open_catalogue(folder=tmp_path / "data")):
-        refresh(opened, [tmp_path / "projects"], findings=False, processes=1)
+        refresh(opened, [tmp_path / "projects"], processes=1)
         found.append(content(opened))
         opened.close()
     for row in found[0]["transcript"]:

@@ -243,6 +243,28 @@ def test_a_read_only_home_works_in_memory(tmp_path: Path) -> None:
         subprocess.run(["umount", str(home)], check=True)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="a read-only file system needs root to mount")
+def test_a_catalogue_on_a_read_only_disk_can_still_be_asked(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    make_library(tmp_path, 2)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "none", str(home)], check=False, capture_output=True)
+    if mounted.returncode:
+        pytest.skip("this machine does not let us mount")
+    try:
+        opened = open_catalogue(folder=home / "data")
+        refresh(opened, [tmp_path / "projects"], findings=False, processes=1)
+        before = content(opened)
+        opened.close()
+        subprocess.run(["mount", "-o", "remount,ro", str(home)], check=True)
+        opened = open_catalogue(folder=home / "data", create=False)
+        assert "held in memory" in opened.notice
+        assert content(opened) == before
+        opened.close()
+    finally:
+        subprocess.run(["umount", str(home)], check=True)
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_without_write_permission_works_in_memory(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir(mode=0o500)
