@@ -34,6 +34,9 @@ class Workspace(Protocol):
     def view_widget(self, view_id: str) -> QWidget | None:
         """The view's widget for the current document if it was made already."""
 
+    def current_view(self) -> str:
+        """Id of the center view in front, "" without a document."""
+
     def tell(self, text: str, milliseconds: int = 5000) -> None:
         """Say one plain-text line in the status bar."""
 

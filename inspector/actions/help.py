@@ -4,17 +4,30 @@ import platform
 from importlib import metadata
 
 from PySide6.QtCore import Qt, qVersion
-from PySide6.QtWidgets import QMessageBox, QWhatsThis
+from PySide6.QtWidgets import QApplication, QMessageBox, QWhatsThis
 
 from compaction import __version__
 from inspector.actions.registry import Action, Menu
 from inspector.context import AppContext
+from inspector.views.registry import VIEWS, view
 
 
 def _help(context: AppContext) -> None:
     from inspector.views.help_window import HelpWindow
 
-    HelpWindow.open(context, "index")
+    HelpWindow.open(context, page_here(context))
+
+
+def page_here(context: AppContext) -> str:
+    """The help page of the view that has the focus, else of the center view in front, else the index."""
+    workspace, focus = context.workspace, QApplication.focusWidget()
+    if workspace is None or workspace.current_document is None:
+        return "index"
+    for spec in VIEWS:
+        widget = workspace.view_widget(spec.id)
+        if widget is not None and focus is not None and (widget is focus or widget.isAncestorOf(focus)) and spec.help:
+            return spec.help
+    return view(workspace.current_view()).help or "index"
 
 
 def _keys(context: AppContext) -> None:
@@ -62,7 +75,7 @@ ACTIONS = [
         shortcut="F1",
         menu=Menu.HELP,
         group="help",
-        tip="How to read the tree, and what every view shows.",
+        tip="The help page of the view that has the focus.",
     ),
     Action("help.keys", "&Keyboard", _keys, icon="command", menu=Menu.HELP, group="help", tip="Every key."),
     Action(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -102,9 +103,8 @@ class MessageBar(QFrame):
 
     def _retint(self) -> None:
         colours = self._context.theme.colours
-        icon, tone, fill = (
-            ("warning", "warning", colours.changed) if self._notice else ("error", "error", colours.removed)
-        )
-        self._icon.setPixmap(self._context.theme.pixmap(icon, 20, tone, self.devicePixelRatioF()))
+        sign: Literal["warning", "error"] = "warning" if self._notice else "error"
+        fill = colours.changed if self._notice else colours.removed
+        self._icon.setPixmap(self._context.theme.pixmap(sign, 20, sign, self.devicePixelRatioF()))
         self._close.setIcon(self._context.theme.icon("close", "muted"))
         self.setStyleSheet(f"#message_bar {{ background: {fill}; border-bottom: 1px solid {colours.border}; }}")

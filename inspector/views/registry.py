@@ -33,6 +33,7 @@ class ViewSpec:
         shown: docks: open in the default layout.
         tip: one sentence of help.
         shortcut: key that shows and focuses the view.
+        help: page of resources/docs that F1 opens in this view, "" for the index.
         wide: center views: the docks are put away while it is in front, because it needs the room.
         badge: docks: a short text beside the title (a count), asked again when the diagnosis changes.
     """
@@ -45,6 +46,7 @@ class ViewSpec:
     shown: bool = True
     tip: str = ""
     shortcut: str = ""
+    help: str = ""
     wide: bool = False
     badge: Callable[[Document], str] | None = None
 
@@ -61,6 +63,7 @@ VIEWS: list[ViewSpec] = [
         "center",
         "inspector.views.outline_view:OutlineView",
         shortcut="Alt+1",
+        help="tree",
         tip="Epochs, API rounds, messages and blocks with their tokens.",
     ),
     ViewSpec(
@@ -70,6 +73,7 @@ VIEWS: list[ViewSpec] = [
         "center",
         "inspector.views.overview_view:OverviewView",
         wide=True,
+        help="tree",
         tip="The session on one page: figures, context, compactions, tools, what is worth looking at.",
     ),
     ViewSpec(
@@ -78,6 +82,7 @@ VIEWS: list[ViewSpec] = [
         "request",
         "center",
         "inspector.views.as_sent_view:AsSentView",
+        help="requests",
         tip="The request a client sends, beside the records it is made of: cleared, dropped, merged, injected.",
     ),
     ViewSpec(
@@ -87,6 +92,7 @@ VIEWS: list[ViewSpec] = [
         "center",
         "inspector.views.compare.view:CompareView",
         wide=True,
+        help="strategies",
         tip="Every strategy side by side: tokens, cost, cache, losses, warnings; settings are previewed live.",
     ),
     ViewSpec(
@@ -96,6 +102,7 @@ VIEWS: list[ViewSpec] = [
         "center",
         "inspector.views.before_after.view:BeforeAfterView",
         wide=True,
+        help="strategies",
         tip="What the strategy chosen in Compare changes, block by block; or this session against another open one.",
     ),
     ViewSpec(
@@ -105,6 +112,7 @@ VIEWS: list[ViewSpec] = [
         "center",
         "inspector.views.timeline.view:TimelineView",
         wide=True,
+        help="strategies",
         tip="Step through the compactions, recorded and simulated, and see the context as it was at any API round.",
     ),
     ViewSpec(
@@ -122,6 +130,7 @@ VIEWS: list[ViewSpec] = [
         "right",
         "inspector.views.detail.pane:DetailPane",
         shortcut="Alt+2",
+        help="detail",
         tip="The selected record or block: rendered, as JSON, as bytes, with its links and usage.",
     ),
     ViewSpec(
@@ -131,6 +140,7 @@ VIEWS: list[ViewSpec] = [
         "bottom",
         "inspector.views.findings_view:FindingsView",
         shortcut="Alt+3",
+        help="findings",
         tip="What is wrong with the session, why, and how it can be mended.",
         badge=lambda document: document.diagnosis.badge(),
     ),
@@ -141,6 +151,7 @@ VIEWS: list[ViewSpec] = [
         "bottom",
         "inspector.views.charts.context_chart:ContextChart",
         shortcut="Alt+4",
+        help="accounting",
         tip="How the context grew, round by round, what it is made of, where it was compacted, and what it cost.",
     ),
     ViewSpec(
@@ -150,6 +161,7 @@ VIEWS: list[ViewSpec] = [
         "bottom",
         "inspector.views.cost_panel:CostPanel",
         shortcut="Alt+5",
+        help="accounting",
         tip="What the session cost: buckets, models, subagents, compactions, cache misses, reconciliation.",
     ),
 ]

@@ -13,6 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
+from inspector.actions.help import page_here
 from inspector.app import make_context
 from inspector.context import AppContext
 from inspector.documents.document import Document, LoadState
@@ -22,7 +23,7 @@ from inspector.views.document_page import DocumentPage
 from inspector.views.help_window import HelpWindow, keys_page, pages
 from inspector.views.main_window import MainWindow
 from inspector.views.palette import Palette, score
-from inspector.views.registry import ViewSpec
+from inspector.views.registry import VIEWS, ViewSpec
 from tests import generator
 
 
@@ -199,6 +200,19 @@ def test_help_shows_pages_and_the_keys_that_really_exist(window: MainWindow, app
         assert help_window.browser.toPlainText().strip(), name
     assert HelpWindow.open(app_context, "keys") is help_window
     help_window.close()
+
+
+def test_f1_opens_the_page_of_the_view_with_the_focus(
+    window: MainWindow, app_context: AppContext, sample_session: Path
+) -> None:
+    assert page_here(app_context) == "index"
+    window.open_path(sample_session)
+    assert app_context.runner.wait_until_idle()
+    window.show_view("tree")
+    assert page_here(app_context) == "tree"
+    window.show_view("findings")
+    assert page_here(app_context) == "findings"
+    assert {spec.help for spec in VIEWS if spec.help} <= set(pages())
 
 
 def test_help_never_reads_a_file_outside_its_folder(
