@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from compaction.cli.main import main
-from tests.generator import SessionBuilder, Tool
-from tests.support import ROOT
+from tests.generator import Session, SessionBuilder, Tool
+from tests.support import ROOT, SHARED, needs_shared
 from tests.unit.catalogue.library import KEY, build
 
 
@@ -183,3 +183,30 @@ def test_follow_stops_when_nothing_happens(tmp_path: Path, capsys: pytest.Captur
 def test_follow_of_nothing_is_unreadable_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["follow", str(tmp_path / "none.jsonl")]) == 3
     assert main(["follow", "-"]) == 2
+
+
+def test_the_librarys_total_is_that_of_the_cost_command(
+    tmp_path: Path, own_data_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Subagents in every layout, agent_progress copies, and a forked copy: each response counts once in both."""
+    folder = tmp_path / "projects"
+    for number, version in enumerate(("1.0.128", "2.0.44", "2.1.12", "2.1.217")):
+        Session(seed=number, version=version, rounds=15, subagents=2).write(folder / f"p{number}" / f"s{number}.jsonl")
+    whole = (folder / "p3" / "s3.jsonl").read_bytes()
+    (folder / "p3" / "fork.jsonl").write_bytes(whole[: whole.rfind(b"\n", 0, len(whole) // 2) + 1])
+    document(capsys, "index", str(folder), "--no-findings")
+    sessions = document(capsys, "sessions")
+    cost = document(capsys, "cost", str(folder))
+    assert sessions["total_usd"] == pytest.approx(cost["total_usd"])
+    assert sessions["total_responses"] == cost["responses"]
+
+
+@needs_shared
+def test_the_librarys_total_is_that_of_the_cost_command_on_real_sessions(
+    own_data_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document(capsys, "index", str(SHARED / "corpus"), "--no-findings", "--no-text")
+    sessions = document(capsys, "sessions")
+    cost = document(capsys, "cost", str(SHARED / "corpus"))
+    assert sessions["total_usd"] == pytest.approx(cost["total_usd"])
+    assert sessions["total_responses"] == cost["responses"]
