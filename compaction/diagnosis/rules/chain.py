@@ -345,8 +345,3 @@ def missing_leaf(case: Case) -> Iterator[Finding]:
             records=(record,),
             path="leafUuid",
         )
-
-
-def chain_is_sound(parent: Iterable[int]) -> bool:
-    """Whether no record dangles (G8), for tests and proofs."""
-    return all(p != DANGLING for p in parent)

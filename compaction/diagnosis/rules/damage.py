@@ -77,16 +77,23 @@ def _finding(case: Case, damage: Damage) -> Finding:
         records=tuple(sound),
         repairs=(mend,),
         why=_CAUSES.get(damage.kind, ""),
-        clients=dict.fromkeys(("1.0.128", "2.0.76", "2.1.332"), "skips the line: its records are lost")
-        if severity == "error"
-        else {},
+        clients=_clients(damage.kind) if severity == "error" else {},
         details=details,
     )
 
 
+def _clients(kind: str) -> dict[str, str]:
+    """What the generations do with such a line (measured with the real clients)."""
+    lost = "skips the line: its records are lost"
+    if kind == "byte_order_mark":
+        return {"1.0.128": lost, "2.0.76": "reads the line", "2.1.332": "reads the line"}
+    newest = "reads the first record of the line" if kind == "two_records_one_line" else lost
+    return {"1.0.128": lost, "2.0.76": lost, "2.1.332": newest}
+
+
 def _severity(case: Case, damage: Damage, sound: list[int]) -> Severity:
-    if damage.kind == "blank_line":
-        return "info"
+    if damage.kind in ("blank_line", "nested_too_deeply"):
+        return "info"  # measured: all three generations read past it
     if damage.kind == "invalid_utf8":
         return "warning"  # clients read such bytes as U+FFFD: the record is not lost
     if any(case.conversation.chained[r] for r in sound):
