@@ -7,10 +7,11 @@ import numpy as np
 
 from compaction.accounting.attachments import attachment_text
 from compaction.accounting.categories import Category
+from compaction.accounting.cleared import cleared_tokens
 from compaction.accounting.context import RoundUsage, context_series, round_usage
 from compaction.accounting.estimate import compact_json, rough_tokens, rough_tokens_of_block
 from compaction.accounting.figure import Figure, Method
-from compaction.accounting.models import is_synthetic
+from compaction.accounting.models import is_synthetic, tokenizer_family
 from compaction.accounting.profiles import ClientProfile, parse_version, profile_for
 from compaction.accounting.settings import WindowSettings
 from compaction.accounting.thresholds import Thresholds, WarningState, thresholds_for, warning_state
@@ -69,7 +70,10 @@ def current_context(
     place = _last_round(conversation, usage) if at is None else conversation.round(at).number - 1
     model = _model(conversation, place)
     compacted = at is None and _compacted_since(conversation, place)
-    if compacted:
+    known = conversation.known_context if at is None else None
+    if known is not None:
+        tokens, recorded, added = Figure(known.tokens, Method.ESTIMATED, source="as the plan left it"), 0, known.tokens
+    elif compacted:
         tokens, recorded, added = _after_compaction(conversation, place)
     else:
         tokens, recorded, added = _counted(conversation, usage, place, at is not None)
@@ -129,8 +133,15 @@ def _counted(c: Conversation, usage: RoundUsage, place: int, closed: bool) -> tu
     recorded = int(usage.context[place] + usage.output[place])
     if not recorded:
         return Figure(None, Method.UNKNOWN), 0, 0
-    added = 0 if closed else _rough_after(c, int(c.round_first_records[place]))
+    first = int(c.round_first_records[place])
+    added = 0 if closed else _rough_after(c, first)
     source = "input + cache read + cache creation + output of the newest response"
+    rows = {} if closed else cleared_tokens(c, first, tokenizer_family(_model(c, place)))
+    if rows:
+        cleared = round(sum(rows.values()))
+        recorded = max(0, recorded - cleared)
+        source = f"{source}, less the estimate of {cleared:,} tokens of results cleared in the file since"
+        return Figure(recorded + added, Method.ESTIMATED, source=source), 0, recorded + added
     if added:
         return (
             Figure(recorded + added, Method.ESTIMATED, source=f"{source}, and characters / 4 of what follows"),

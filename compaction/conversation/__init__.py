@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.conversation.conversation import Conversation, build_conversation
+from compaction.conversation.conversation import Conversation, KnownContext, build_conversation
 from compaction.conversation.epochs import SILENT_DROP_TOKENS, Compaction, Epoch, Fork
 from compaction.conversation.links import DANGLING, ROOT
 from compaction.conversation.rounds import ApiRound, group_by_api_round
@@ -18,6 +18,7 @@ __all__ = [
     "Conversation",
     "Epoch",
     "Fork",
+    "KnownContext",
     "Session",
     "SubagentFile",
     "build_conversation",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -22,6 +23,14 @@ from compaction.transcript import BlockType, Flag, RecordKind, Transcript
 Ints = npt.NDArray[np.int32]
 
 
+@dataclass(frozen=True, slots=True)
+class KnownContext:
+    """The size that a plan gave to the session it made: the context and the system's share of it, in tokens."""
+
+    tokens: int
+    system_tokens: int
+
+
 class Conversation:
     """The structure of one transcript: chain, responses, API rounds, pairs, epochs, sidechains.
 
@@ -40,6 +49,9 @@ class Conversation:
     running: frozenset[int] = frozenset()
     """Tool_use blocks that wait for their result right now; set by who follows a session while it is written
     (`running.running_calls`), so that views show them as running and not as orphans."""
+
+    known_context: KnownContext | None = None
+    """Set by who made this session in memory from another one by a plan: the usage on record is from before it."""
 
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript

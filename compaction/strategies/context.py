@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from compaction.accounting.categories import Category, split_exactly
+from compaction.accounting.cleared import cleared_tokens
 from compaction.accounting.estimate import estimate_block_tokens, rough_tokens_of_block
 from compaction.accounting.figure import Figure, Method
 from compaction.accounting.models import TokenizerFamily, tokenizer_family
@@ -100,6 +101,8 @@ class ContextView:
 
     The total is the system's own count (compaction.md 2): newest real usage plus the rough estimate of what follows.
     The blocks' shares come from the character-class estimator, scaled so that with the system's share they add up.
+    Results that were cleared in the file after that usage was recorded are taken off by the same shares, and a session
+    that a plan made in memory has the size that the plan said: before and after are one method.
     """
 
     def __init__(self, conversation: Conversation, wire: WireRequest) -> None:
@@ -145,6 +148,8 @@ class ContextView:
         An output that is only the placeholder of the stream's start counts as the rough estimate of the blocks.
         """
         t, c = self.conversation.transcript, self.conversation
+        if self.conversation.known_context is not None:
+            return -1, 0, 0
         for number in range(len(self.wire.messages) - 1, -1, -1):
             message = self.wire.messages[number]
             if message.role != "assistant":
@@ -194,6 +199,34 @@ class ContextView:
     @cached_property
     def total(self) -> Figure:
         """The context in tokens: `token_count_with_estimation` (compaction.md 2)."""
+        known = self.conversation.known_context
+        if known is not None:
+            return Figure(known.tokens, Method.ESTIMATED, source="as the applied plan left it")
+        counted = self._counted
+        if not self._cleared_rows:
+            return counted
+        freed = round(self._cleared * self._scale)
+        source = "newest usage less what was cleared since + rough estimate of what follows it"
+        return Figure(round(counted.value or 0) - freed, Method.ESTIMATED, source=source)
+
+    @cached_property
+    def _cleared_rows(self) -> dict[int, float]:
+        """Blocks that the newest usage counts and that were cleared in the file since, with tokens, not scaled."""
+        message = self.newest_usage[0]
+        if message < 0:
+            return {}
+        until = next(o.record for o in self.wire.messages[message].origins if o is not None)
+        sent = {origin.record for origin in self._origins}
+        rows = cleared_tokens(self.conversation, until, self.family)
+        return {row: t for row, t in rows.items() if int(self.conversation.transcript.block_record[row]) in sent}
+
+    @property
+    def _cleared(self) -> float:
+        return sum(self._cleared_rows.values())
+
+    @cached_property
+    def _counted(self) -> Figure:
+        """The context as usage and estimates say it, whatever was cleared since."""
         message, context, output = self.newest_usage
         tail, after_compaction = self._kept_tail
         if message < 0 and after_compaction:
@@ -219,9 +252,13 @@ class ContextView:
     @cached_property
     def system_tokens(self) -> int:
         """The share of system prompt, tool schemas and memory: what the first measured response cannot explain."""
+        known = self.conversation.known_context
+        if known is not None:
+            return min(known.system_tokens, known.tokens)
+        counted = round(self._counted.value or 0)
         if self.newest_usage[0] < 0:
             # No usable usage: what the estimates of the blocks leave over.
-            return max(0, self.tokens - round(sum(self._estimates.values())))
+            return max(0, counted - round(sum(self._estimates.values())))
         c = self.conversation
         estimated = 0.0
         for number, message in enumerate(self.wire.messages):
@@ -230,14 +267,18 @@ class ContextView:
                 response = int(c.response_of[records[0]]) if records else -1
                 context = int(c.response_context[response]) if response >= 0 else 0
                 if context and not self._is_stale(records[0]):
-                    return min(max(0, round(context - estimated)), self.tokens)
+                    return min(max(0, round(context - estimated)), counted)
             estimated += sum(self._estimates[number, b] for b in range(len(message.content)))
         return 0
 
     @cached_property
     def _scale(self) -> float:
         whole = sum(self._estimates.values())
-        return (self.tokens - self.system_tokens) / whole if whole > 0 and self.tokens else 1.0
+        known = self.conversation.known_context
+        if known is not None:
+            return (known.tokens - self.system_tokens) / whole if whole > 0 else 1.0
+        counted, whole = round(self._counted.value or 0), whole + self._cleared
+        return (counted - self.system_tokens) / whole if whole > 0 and counted else 1.0
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:

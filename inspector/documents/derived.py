@@ -12,7 +12,7 @@ from PySide6.QtGui import QUndoCommand
 
 from compaction.conversation import Session
 from compaction.progress import Progress
-from compaction.strategies.apply import applied
+from compaction.strategies.apply import derived
 from inspector.documents.document import Document
 from inspector.documents.workbench import Column, Point, Workbench
 from inspector.work.jobs import Job, Op
@@ -72,11 +72,10 @@ def apply_column(context: AppContext, document: Document, workbench: Workbench, 
     plan, given = column.plan, workbench.given
     if plan is None or given is None or not can_apply(column):
         raise ValueError("the column has nothing to apply")
-    transcript = given.conversation.transcript
     step = step_text(column, plan, workbench.point)
 
     def work(_progress: Progress) -> Session:
-        return Session(applied(transcript, plan.edits))
+        return Session(derived(given, plan))
 
     def show(session: Session) -> None:
         target = document if document.parent_document is not None else _derived(document, column)
