@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from compaction.diagnosis.doctor import diagnose
 from compaction.diagnosis.model import Finding, Repair, Report, Violation
-from compaction.diagnosis.repair.plan import RecordChange, RepairPlan, plan_repair
+from compaction.diagnosis.repair.changes import RecordChange
+from compaction.diagnosis.repair.plan import RepairPlan, plan_repair
 from compaction.diagnosis.requests import check_request
 
 __all__ = [

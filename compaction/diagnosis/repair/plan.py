@@ -5,28 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from compaction.conversation import Conversation, Session, build_conversation
 from compaction.diagnosis.case import Case, open_case, open_sent_case
 from compaction.diagnosis.doctor import finding_of, findings_of
 from compaction.diagnosis.model import Finding, Repair
 from compaction.diagnosis.repair.binding import bound_thinking
-from compaction.diagnosis.repair.draft import Draft, Slot
+from compaction.diagnosis.repair.changes import RecordChange, record_changes
+from compaction.diagnosis.repair.draft import Draft
 from compaction.diagnosis.repair.editor import Editor, PostponedError
 from compaction.diagnosis.repair.fixes.records import FIXES as RECORD_FIXES
 from compaction.diagnosis.repair.registry import fix_named, repairs_for
 from compaction.diagnosis.requests import check_request
-from compaction.diagnosis.rules.damage import records_on_line
 from compaction.diagnosis.subagents import SubagentAnswers
 from compaction.errors import UsageError
 from compaction.progress import Progress
 from compaction.request import default_client, generations
-from compaction.transcript import RecordKind, Transcript
+from compaction.transcript import Transcript
 from compaction.transcript.edits import Edit, apply_edits
-from compaction.transcript.patching import has_value, read_value
 
-Action = Literal["replace", "insert", "remove", "leave_out"]
+__all__ = ["NO_REPAIR", "Chosen", "RecordChange", "RepairPlan", "plan_repair"]
+
 MAXIMUM_ROUNDS = 24
 """Rounds of changes before a repair that never becomes stable is given up. Real files need two or three: the second
 sees what the first uncovered (api-rules.md, general fact 5)."""
@@ -40,29 +39,6 @@ Attempt = tuple[str, tuple[str, ...], str, str]
 """Finding code, tool ids, place, repair."""
 NO_REPAIR = "none"
 """The choice that leaves a finding as it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordChange:
-    """What became of one record.
-
-    Attributes:
-        record, line: of the original; -1 and the line it will have for a new record.
-        uuid: the record's uuid, "" when it has none.
-        action: replace, insert, remove, or leave_out (damaged bytes that are in no record).
-        before, after: the record's bytes without line ending; None where there is none.
-        finding: the code of the finding that asked for it first.
-        reason: why, one sentence each.
-    """
-
-    record: int
-    line: int
-    uuid: str
-    action: Action
-    before: bytes | None
-    after: bytes | None
-    finding: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +268,7 @@ class _Planner:
             client=self.client,
             edits=tuple(self.draft.edits()),
             keep_damage=self.draft.keep_damage,
-            changes=tuple(_changes(self.draft)),
+            changes=tuple(record_changes(self.draft)),
             made=tuple(self.made),
             findings_before=self.before,
             findings_after=findings,
@@ -314,59 +290,6 @@ def _attempt(finding: Finding, repair: str, *, anywhere: bool = False) -> Attemp
 def _collides(editor: Editor, finding: Finding) -> bool:
     """Whether another repair of this round takes a block of this finding away: the next round sees what is left."""
     return bool(finding.blocks) and all(editor.is_gone(*block) for block in finding.blocks)
-
-
-def _changes(draft: Draft) -> Iterator[RecordChange]:
-    original = draft.original
-    line = 0
-    for slot in draft.all_slots():
-        if slot.origin >= 0:
-            line = int(original.line[slot.origin])
-        change = _change(draft, slot, line)
-        if change is not None:
-            yield change
-    if not draft.keep_damage:
-        yield from _left_out(draft)
-    for member in draft.members.values():
-        yield RecordChange(-1, 0, "", "replace", None, None, "document", f"The request's own `{member.name}` changes.")
-
-
-def _change(draft: Draft, slot: Slot, line: int) -> RecordChange | None:
-    finding = slot.findings[0] if slot.findings else ""
-    reason = " ".join(slot.reasons)
-    if slot.origin < 0:
-        if slot.removed or slot.data is None:
-            return None
-        return RecordChange(-1, line, _uuid_in(slot.data), "insert", None, slot.data, finding, reason)
-    before = draft.original.record_bytes(slot.origin)
-    uuid = draft.original.uuid(slot.origin)
-    if slot.removed:
-        return RecordChange(slot.origin, line, uuid, "remove", before, None, finding, reason)
-    if slot.data is not None and slot.data != before:
-        return RecordChange(slot.origin, line, uuid, "replace", before, slot.data, finding, reason)
-    return None
-
-
-def _uuid_in(data: bytes) -> str:
-    return str(read_value(data, ("uuid",))) if has_value(data, ("uuid",)) else ""
-
-
-def _left_out(draft: Draft) -> Iterator[RecordChange]:
-    """Every stretch of bytes that is in no record of the new file (the side report of case 18)."""
-    t = draft.original
-    for damage in t.damage:
-        taken = [(int(t.offset[r]), int(t.offset[r]) + int(t.length[r])) for r in _sound_records(draft, damage.line)]
-        at, end = damage.offset, damage.offset + damage.length
-        for start, stop in [*taken, (end, end)]:
-            piece = t.raw(at, start)
-            if piece.strip(b" \t\r\n"):
-                yield RecordChange(-1, damage.line, "", "leave_out", piece, None, damage.kind, "In no whole record.")
-            at = stop
-
-
-def _sound_records(draft: Draft, line: int) -> list[int]:
-    t = draft.original
-    return [r for r in records_on_line(t, line) if t.kind[r] != RecordKind.DAMAGED]
 
 
 def _risks(made: list[Chosen], after: tuple[Finding, ...]) -> Iterator[str]:
