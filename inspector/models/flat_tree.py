@@ -67,6 +67,10 @@ class FlatTreeModel(QAbstractTableModel):
         """Any other role of a cell; None for nothing special."""
         return None
 
+    def copied(self, row: FlatRow) -> str:
+        """What Ctrl+C puts on the clipboard for a row: its cells, tabs between them."""
+        return "\t".join(self.text(row, column) for column in range(len(self.columns)))
+
     # Structure ------------------------------------------------------------------------------------------------
 
     def set_rows(self, rows: list[FlatRow]) -> None:

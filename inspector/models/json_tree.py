@@ -93,6 +93,13 @@ class JsonTreeModel(FlatTreeModel):
             return ""
         return value_text(node.value)
 
+    def copied(self, row: FlatRow) -> str:
+        """The whole value: a text as it is, anything else as indented JSON."""
+        node: JsonNode = row.data
+        if isinstance(node.value, str):
+            return node.value
+        return json.dumps(node.value, ensure_ascii=False, indent=2, default=str)
+
     def decoration(self, row: FlatRow, column: int, role: int) -> object:
         """Colour by kind of value, and how long a text is as a tool tip."""
         node: JsonNode = row.data

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPalette, QPolygonF
+from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QPalette, QPolygonF
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from inspector.models.flat_tree import EXPANDED_ROLE, LEVEL_ROLE, FlatRow, FlatTreeModel, Index
+from inspector.rendering.visible_text import for_qt
 from inspector.theme import DARK, LIGHT
 
 
@@ -157,6 +158,10 @@ class FlatTreeView(QTableView):
         row = self.current_row()
         if row is None:
             super().keyPressEvent(event)
+            return
+        if event.matches(QKeySequence.StandardKey.Copy):
+            QGuiApplication.clipboard().setText(for_qt(self._model.copied(row)))
+            event.accept()
             return
         match event.key():
             case Qt.Key.Key_Right if row.expandable and not row.expanded:

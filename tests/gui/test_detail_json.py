@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -142,6 +143,11 @@ def test_find_goes_to_the_next_row_with_the_text(page: JsonPage) -> None:
     assert not page.find_text("no such text")
 
 
-def test_values_are_copied_whole(page: JsonPage) -> None:
-    page._copy("a\ud800")
-    assert QGuiApplication.clipboard().text() == "a\ufffd"
+def test_values_are_copied_whole(qtbot: QtBot, page: JsonPage) -> None:
+    page.set_value({"text": "a\ud800" + "x" * 900, "list": [1, {"b": None}]}, "record")
+    page.tree.select_row(1)
+    qtbot.keyClick(page.tree, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == "a\ufffd" + "x" * 900
+    page.tree.select_row(2)
+    qtbot.keyClick(page.tree, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert json.loads(QGuiApplication.clipboard().text()) == [1, {"b": None}]

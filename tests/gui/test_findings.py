@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtGui import Qt
+from PySide6.QtGui import QGuiApplication, Qt
 from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
@@ -228,6 +228,15 @@ def test_enter_goes_to_the_record_and_its_block(qtbot: QtBot, context: AppContex
     qtbot.keyClick(view.tree, Qt.Key.Key_Return)
     assert document.selection.record == 4
     assert document.selection.scope is Scope.BLOCK
+
+
+def test_a_row_is_copied_with_all_its_cells(qtbot: QtBot, context: AppContext) -> None:
+    view, _ = orphans(qtbot, context)
+    finding = view.current_finding()
+    assert finding is not None
+    qtbot.keyClick(view.tree, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert finding.message in QGuiApplication.clipboard().text()
+    assert f"line {finding.lines[0]}" in QGuiApplication.clipboard().text()
 
 
 def test_a_link_goes_to_the_missing_half(qtbot: QtBot, context: AppContext) -> None:

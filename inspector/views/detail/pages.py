@@ -181,7 +181,7 @@ class JsonPage(QStackedWidget):
             return
         node: JsonNode = row.data
         menu = QMenu(self)
-        menu.addAction("Copy value", lambda: self._copy(_as_text(node.value)))
+        menu.addAction("Copy value", lambda: self._copy(self.model.copied(row)))
         menu.addAction("Copy as JSON", lambda: self._copy(json.dumps(node.value, ensure_ascii=False, indent=2)))
         menu.addAction("Copy path", lambda: self._copy(node.path))
         if isinstance(node.value, str):
@@ -314,7 +314,3 @@ class UsagePage(QStackedWidget):
         """Show the figures, or a sentence that there are none."""
         self.table.set_texts([(row.name, row.value, row.method, row.source) for row in rows])
         self.setCurrentIndex(0 if rows else 1)
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
