@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from compaction.conversation import Session, build_conversation, open_session
 from compaction.diagnosis.doctor import diagnose
 from compaction.diagnosis.model import Finding, Repair, Report
+from compaction.errors import UsageError
 from compaction.transcript import transcript_from_bytes
 from inspector.context import AppContext
 from inspector.documents.document import Document, Scope
@@ -323,6 +324,45 @@ def test_records_know_their_findings(qtbot: QtBot, context: AppContext) -> None:
     assert diagnosis.worst_of_record(4) == "error"
     assert diagnosis.of_record(0) == ()
     assert diagnosis.worst_of_record(0) == ""
+
+
+def test_a_large_session_is_diagnosed_in_a_process_with_the_same_report(
+    qtbot: QtBot, context: AppContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(orphan_session())
+    monkeypatch.setattr("inspector.documents.diagnosis.PROCESS_BYTES", 0)
+    document = Document(path)
+    document.set_session(open_session(path))
+    document.diagnosis.ensure(context.runner)
+    qtbot.waitUntil(lambda: document.diagnosis.report is not None, timeout=60_000)
+    assert document.session is not None
+    assert document.diagnosis.report == diagnose(document.session)
+
+
+def test_a_failed_diagnosis_says_so(qtbot: QtBot, context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_args: object) -> Report:
+        raise UsageError("no such client", "choose another")
+
+    monkeypatch.setattr("compaction.diagnosis.doctor.diagnose", failing)
+    document = Document(None, "test")
+    document.set_session(Session(build_conversation(transcript_from_bytes(orphan_session()))))
+    view = FindingsView(context, document)
+    HELD.append(view)
+    qtbot.addWidget(view)
+    qtbot.waitUntil(lambda: document.diagnosis.error is not None and not document.diagnosis.running)
+    assert "no such client" in view.state.text()
+    assert view.model.rows == []
+
+
+def test_a_session_that_is_still_read_is_not_diagnosed(qtbot: QtBot, context: AppContext) -> None:
+    conversation = build_conversation(transcript_from_bytes(orphan_session()))
+    conversation.transcript.complete = False
+    document = Document(None, "test")
+    document.set_session(Session(conversation))
+    document.diagnosis.ensure(context.runner)
+    assert not document.diagnosis.running
+    assert context.runner.jobs == ()
 
 
 @needs_shared
