@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from compaction.accounting.models import strips_earlier_thinking
 from compaction.request.wire import Json
@@ -67,7 +68,7 @@ class ApiClearThinking:
             f"the API drops the thinking of {len(turns) - keep} of {len(turns)} turns",
             rewrite.request(),
             sent=sent,
-            edits=document_edits(given, sent),
+            make_edits=partial(document_edits, given, sent),
             removed=tuple(item_of(part, "thinking") for part in gone),
             server_edit={"context_management": {"edits": [edit]}},
         )  # fmt: skip

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from compaction.request.wire import Json
@@ -70,8 +71,9 @@ class ApiClearToolUses:
             f"the API clears {len(chosen)} of {len(candidates)} results, the newest stay",
             rewrite.request(),
             sent=sent,
-            edits=document_edits(given, sent),
+            make_edits=partial(document_edits, given, sent),
             cleared=cleared,
+            structural=False,
             server_edit={"context_management": {"edits": [edit]}},
         )  # fmt: skip
         return with_notes(plan, [

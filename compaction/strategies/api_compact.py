@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from compaction.accounting.models import model_key, model_version
 from compaction.request.wire import Json, WireMessage
@@ -52,7 +53,7 @@ class ApiCompact:
             after,
             summaries=[block],
             sent=sent,
-            edits=document_edits(given, sent),
+            make_edits=partial(document_edits, given, sent),
             first_changed=0,
             removed=tuple(item_of(part, "before the compaction block") for part in given.view.parts),
             inserted=(Item(-1, 0, "compaction", "compaction block", tokens_after=given.view.tokens_of_new(block)),),

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 from compaction.accounting.estimate import rough_tokens_of_block
 from compaction.request.wire import Json
-from compaction.strategies.borders import safe_border
 from compaction.strategies.compacting import has_answers
 from compaction.strategies.context import COLLAPSED, ContextView, Part
 from compaction.strategies.files import file_touch
@@ -84,7 +83,7 @@ class ContextCollapse:
             f"{len(inserted)} of {len(segments)} finished segments are folded into stand-ins",
             rewrite.request(),
             exact=carries_reminders(view, view.parts_of_messages(gone[0].place[0], gone[-1].place[0] + 1)),
-            edits=rewrite.edits(),
+            make_edits=rewrite.edits,
             replaced=tuple(item_of(part, "folded") for part in gone),
             removed=tuple(item_of(part, "thinking bound to the old prefix") for part in stripped),
             inserted=tuple(inserted),
@@ -104,7 +103,7 @@ def finished_segments(view: ContextView, keep_recent: int) -> list[Segment]:
         folded = is_stand_in(part)
         if folded or (view.is_prompt(part) and (part.place[0] != message or is_stand_in(view.parts[number - 1]))):
             message = part.place[0]
-            if folded or safe_border(view, number) == number:
+            if folded or view.safe_borders[number]:
                 borders.append(number)
     segments = [Segment(first, end) for first, end in pairwise(borders)]
     finished = segments[: max(0, len(borders) - max(1, keep_recent))]
@@ -118,8 +117,7 @@ def is_stand_in(part: Part) -> bool:
 
 def stand_in(view: ContextView, parts: Sequence[Part], settings: CollapseSettings) -> Json:
     """What stands for a folded segment: its prompt, the files touched, the tools used, the outcome."""
-    places = {part.place for part in parts}
-    pairs = [pair for pair in view.pairs if pair.result.place in places]
+    pairs = view.pairs_in(parts)
     prompts = [part.text for part in parts if view.is_prompt(part) and part.text.strip()]
     touches = [touch for pair in pairs if (touch := file_touch(pair)) is not None]
     actions = {

@@ -8,14 +8,14 @@ from typing import Any
 
 from compaction.diagnosis.models import binds_thinking
 from compaction.request.wire import Json, WireRequest
-from compaction.strategies.context import Part
+from compaction.strategies.context import Part, is_client_text
 from compaction.strategies.finish import does_not_apply, make_plan, measure_after, trigger, with_notes
 from compaction.strategies.joining import Joiner, has_early_attachment
 from compaction.strategies.plan import Item, Plan, StrategyInput, item_of
 from compaction.strategies.prompts import SummaryKind, SummaryMessage
 from compaction.strategies.records import BOUNDARY_SINCE, NO_RESPONSE, NewRecords
 from compaction.strategies.restore import Restored
-from compaction.strategies.rewrite import Rewrite
+from compaction.strategies.rewrite import Rewrite, carries_reminders
 from compaction.strategies.summariser import Summary
 from compaction.strategies.thinking import THINKING_TYPES, thinking_note
 from compaction.transcript.edits import Edit, InsertRecord
@@ -65,9 +65,8 @@ def compacted(given: StrategyInput, strategy: str, title: str, settings: Any, re
     dropped = {part.place for part in stripped}
     request, closes = _request(given, what.kind, [p for p in kept if p.place not in dropped], text, restored)
     # What a client does with the end of a conversation depends on more than its last message.
-    last = next((part.role for part in reversed(kept) if part.origin is not None), "")
     exact = what.kind != "from" and (
-        last == "user" or has_early_attachment(given.view, ((p.role, p.origin) for p in kept))
+        _ends_in_client_text(given, kept) or has_early_attachment(given.view, ((p.role, p.origin) for p in kept))
     )
     after_tokens, _ = measure_after(given.view, request, [text])
     records = _Records(given, what, gone, kept, stripped, text, closes, after_tokens)
@@ -80,7 +79,7 @@ def compacted(given: StrategyInput, strategy: str, title: str, settings: Any, re
         request,
         summaries=[text],
         exact=exact,
-        edits=records.edits(),
+        make_edits=records.edits,
         removed=tuple(item_of(part, "summarised") for part in gone)
         + tuple(item_of(part, "thinking bound to the old prefix") for part in stripped),
         inserted=_inserted(given, text, what),
@@ -95,6 +94,15 @@ def compacted(given: StrategyInput, strategy: str, title: str, settings: Any, re
     if stripped:
         notes.append(thinking_note(len(stripped), given.wire.model))
     return with_notes(plan, notes)
+
+
+def _ends_in_client_text(given: StrategyInput, kept: Sequence[Part]) -> bool:
+    """Whether the last message kept is the user's and holds a command's output or reminders."""
+    last = next((part for part in reversed(kept) if part.origin is not None), None)
+    if last is None or last.role != "user":
+        return False
+    parts = given.view.parts_of_messages(last.place[0], last.place[0] + 1)
+    return carries_reminders(given.view, parts) or any(is_client_text(part.text) for part in parts)
 
 
 def _stripped_thinking(given: StrategyInput, what: Replacement, kept: Sequence[Part]) -> list[Part]:

@@ -17,8 +17,13 @@ from compaction.accounting.figure import Figure, Method
 from compaction.accounting.models import TokenizerFamily, tokenizer_family
 from compaction.conversation import Conversation
 from compaction.conversation.rounds import group_by_api_round
+from compaction.diagnosis.model import Violation
+from compaction.diagnosis.requests import check_request
 from compaction.request.wire import Json, Origin, WireRequest
 from compaction.transcript.kinds import CLEARED_MARKER, Flag, RecordKind
+
+_SHORT = 200
+"""Characters up to which the size of a block is remembered by its text."""
 
 Place = tuple[int, int]
 """A block of the request: (message number, block number), 0-based."""
@@ -36,6 +41,7 @@ class Part:
         record: the origin's record, or that of the block before it in the request (−1 at the very beginning).
         category: what it counts as.
         tokens: its share of the context, whole tokens; the shares and the system's add up to the context.
+        type: the block's `type`; text: the text of a text block, "" for others.
     """
 
     place: Place
@@ -45,18 +51,8 @@ class Part:
     record: int
     category: Category
     tokens: int
-
-    @property
-    def type(self) -> str:
-        """The block's `type`."""
-        found = self.value.get("type")
-        return found if isinstance(found, str) else ""
-
-    @property
-    def text(self) -> str:
-        """The text of a text block, "" for others."""
-        found = self.value.get("text")
-        return found if isinstance(found, str) else ""
+    type: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +105,7 @@ class ContextView:
         self.conversation = conversation
         self.wire = wire
         self.family: TokenizerFamily = tokenizer_family(wire.model)
+        self._short: dict[tuple[str, str], int] = {}
 
     @cached_property
     def _estimates(self) -> dict[Place, float]:
@@ -124,7 +121,14 @@ class ContextView:
 
     def tokens_of_new(self, block: Mapping[str, Any]) -> int:
         """Tokens that a block put into this context would take: estimated, scaled as the others are."""
-        return math.ceil(self.estimate(block) * self._scale)
+        content = block.get("content")
+        if not isinstance(content, str) or len(content) > _SHORT:
+            return math.ceil(self.estimate(block) * self._scale)
+        # The marker of a cleared result stands for thousands of blocks.
+        key = (str(block.get("type")), content)
+        if key not in self._short:
+            self._short[key] = math.ceil(self.estimate(block) * self._scale)
+        return self._short[key]
 
     @cached_property
     def rounds(self) -> tuple[RoundSpan, ...]:
@@ -302,7 +306,18 @@ class ContextView:
             if origin is not None:
                 record = origin.record
             block = message.content[b]
-            yield Part((m, b), message.role, block, origin, record, self._category(message.role, block, origin), tokens)
+            kind, text = block.get("type"), block.get("text")
+            yield Part(
+                place=(m, b),
+                role=message.role,
+                value=block,
+                origin=origin,
+                record=record,
+                category=self._category(message.role, block, origin),
+                tokens=tokens,
+                type=kind if isinstance(kind, str) else "",
+                text=text if isinstance(text, str) else "",
+            )
 
     def _category(self, role: str, block: Json, origin: Origin | None) -> Category:
         t = self.conversation.transcript
@@ -334,6 +349,44 @@ class ContextView:
     def by_place(self) -> dict[Place, Part]:
         """The parts by place."""
         return {part.place: part for part in self.parts}
+
+    @cached_property
+    def pair_at(self) -> dict[Place, ToolPair]:
+        """The tool pairs by the place of their result."""
+        return {pair.result.place: pair for pair in self.pairs}
+
+    def pairs_in(self, parts: Iterable[Part]) -> list[ToolPair]:
+        """The tool pairs whose results are among these parts, in order."""
+        found = (self.pair_at.get(part.place) for part in parts if part.type == "tool_result")
+        return [pair for pair in found if pair is not None]
+
+    @cached_property
+    def violations(self) -> list[Violation]:
+        """The API rules that the request breaks as it stands."""
+        return check_request(self.wire)
+
+    @cached_property
+    def safe_borders(self) -> list[bool]:
+        """For every part number, whether the request can be cut before it: no pair and no response lies across."""
+        count = len(self.parts)
+        across = np.zeros(count + 2, dtype=np.int64)
+        number = {part.place: n for n, part in enumerate(self.parts)}
+        spans: dict[object, tuple[int, int]] = {}
+        for n, part in enumerate(self.parts):
+            key = self._response_of(part)
+            if key is not None:
+                spans[key] = (spans.get(key, (n, n))[0], n)
+        pairs = [(number[p.use.place], number[p.result.place]) for p in self.pairs if p.use is not None]
+        for first, last in [*spans.values(), *pairs]:
+            across[first + 1] += 1
+            across[last + 1] -= 1
+        return [crossing == 0 for crossing in np.cumsum(across)[: count + 1].tolist()]
+
+    def _response_of(self, part: Part) -> object:
+        if part.role != "assistant":
+            return None
+        response = int(self.conversation.response_of[part.record]) if part.origin is not None else -1
+        return response if response >= 0 else ("message", part.place[0])
 
     @cached_property
     def _by_record(self) -> dict[int, list[Part]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from compaction.request.wire import Json, Origin, WireMessage, WireRequest
 from compaction.strategies.apply import applied
 from compaction.strategies.context import ContextView, sum_by_category
 from compaction.strategies.files import files_in
-from compaction.strategies.plan import Lost, Plan, StrategyInput
+from compaction.strategies.plan import Lost, Plan, StrategyInput, no_edits
 from compaction.strategies.thinking import THINKING_TYPES
 from compaction.transcript.edits import Edit
 from compaction.transcript.kinds import CLEARED_MARKER
@@ -55,7 +55,9 @@ def make_plan(
     after: WireRequest,
     *,
     summaries: Sequence[Json] = (),
+    make_edits: Callable[[], tuple[Edit, ...]] = no_edits,
     exact: bool = False,
+    structural: bool = True,
     **facts: Any,
 ) -> Plan:
     """A plan that applies: measures `after`, checks the rules on it, and says what the model loses.
@@ -63,12 +65,15 @@ def make_plan(
     Args:
         after: the request as the model sees it afterwards; blocks that stay are the same objects as before.
         summaries: the new blocks of `after` that count as summary; other new ones count as attachments.
+        make_edits: the changes to the transcript.
+        structural: blocks come, go or move; False: only the content of results is replaced by text, which no rule
+            of the API can object to.
         exact: what the client does with the edited records is not plain from `after`: ask the full rules.
         facts: further fields of `Plan`.
     """
     view = given.view
-    if (exact or view.client_clears) and facts.get("edits"):
-        after = exactly(given, facts["edits"], after)
+    if (exact or view.client_clears) and (edits := make_edits()):
+        after = exactly(given, edits, after)
     tokens_after, categories = measure_after(view, after, summaries)
     left = surviving(view, after)
     plan = Plan(
@@ -85,7 +90,8 @@ def make_plan(
         method=view.total.method.and_(Method.ESTIMATED),
         before=by_key(view.categories()),
         after_categories=by_key(categories),
-        violations=new_violations(view.wire, after),
+        violations=new_violations(view, after) if structural else (),
+        make_edits=make_edits,
         lost=what_is_lost(view, left),
         kept=sum(1 for part in view.parts if id(part.value) in left),
         first_changed=facts.pop("first_changed", first_difference(view.wire, after)),
@@ -149,10 +155,10 @@ def measure_after(
     return sum(totals.values()), totals
 
 
-def new_violations(before: WireRequest, after: WireRequest) -> tuple[Violation, ...]:
+def new_violations(view: ContextView, after: WireRequest) -> tuple[Violation, ...]:
     """The rules that `after` breaks and `before` did not, or not at as many places: those are the plan's doing."""
     there: dict[tuple[str, tuple[str, ...]], int] = {}
-    for violation in check_request(before):
+    for violation in view.violations:
         key = (violation.rule, violation.ids)
         there[key] = there.get(key, 0) + max(1, len(violation.places))
     fresh = []

@@ -68,6 +68,7 @@ class MicrocompactCached:
             rewrite.request(),
             sent=replace(given.wire, params=params),
             first_changed=len(given.wire.messages),
+            structural=False,
             cleared=cleared_items(given, chosen),
             server_edit=block,
             duration_ms=1,

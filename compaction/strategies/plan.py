@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -104,7 +104,12 @@ class Lost:
     thinking_turns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+def no_edits() -> tuple[Edit, ...]:
+    """The edits of a plan that changes nothing locally."""
+    return ()
+
+
+@dataclass(frozen=True)
 class Plan:
     """What a strategy would do.
 
@@ -113,7 +118,7 @@ class Plan:
         settings: the settings it was made with (the strategy's settings dataclass).
         applies: whether there is anything to do; if not, `reason` says why and nothing else differs from before.
         reason: one sentence, also when it applies.
-        edits: the changes to the transcript; () when the strategy changes nothing locally.
+        make_edits: makes `edits`, the changes to the transcript; only a plan that is carried out needs them.
         request: the request before.
         after: the request as the model would see it afterwards.
         sent: the request as it would be sent afterwards: `after`, unless the server does the editing.
@@ -149,7 +154,7 @@ class Plan:
     method: Method
     before: Mapping[str, int]
     after_categories: Mapping[str, int]
-    edits: tuple[Edit, ...] = ()
+    make_edits: Callable[[], tuple[Edit, ...]] = field(default=no_edits, compare=False, repr=False)
     cleared: tuple[Item, ...] = ()
     removed: tuple[Item, ...] = ()
     replaced: tuple[Item, ...] = ()
@@ -167,6 +172,11 @@ class Plan:
     trigger: str = "manual"
     cost: PlanCost | None = None
     telemetry: Telemetry | None = None
+
+    @cached_property
+    def edits(self) -> tuple[Edit, ...]:
+        """The changes to the transcript; () when the strategy changes nothing locally."""
+        return self.make_edits()
 
     @property
     def tokens_freed(self) -> int:

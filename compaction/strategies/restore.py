@@ -169,33 +169,61 @@ def restored_context(
         for pair in view.pairs
         if pair.result.place in places and not pair.cleared and (touch := file_touch(pair)) and touch.action == "read"
     }
-    states = file_states(view)
-    found = choose_files(list(states.values()), surviving, limits, now_ms)
+    found = choose_files(newest_files(view, surviving, limits.max_files), surviving, limits, now_ms)
     found += running_agents(view)
-    found += current_plan(states, limits, now_ms)
+    found += current_plan(view, limits, now_ms)
     found += choose_skills([s for s in invoked_skills(view) if s[2].place not in places], limits)
     return tuple(found)
 
 
 def file_states(view: ContextView) -> dict[str, FileState]:
     """The state of every file that the context's own Read, Edit and Write records show, by path."""
-    t = view.conversation.transcript
-    states: dict[str, FileState] = {}
+    found = ((path, file_state(view, pairs)) for path, pairs in touches_by_path(view).items())
+    return {path: state for path, state in found if state is not None}
+
+
+def touches_by_path(view: ContextView) -> dict[str, list[ToolPair]]:
+    """The successful calls on every file, oldest first; the files in the order of their newest touch."""
+    found: dict[str, list[ToolPair]] = {}
     for pair in view.pairs:
         touch = file_touch(pair)
-        if touch is None or pair.result.origin is None:
+        if touch is not None and pair.result.origin is not None:
+            found[touch.path] = [*found.pop(touch.path, []), pair]
+    return found
+
+
+def file_state(view: ContextView, pairs: Sequence[ToolPair]) -> FileState | None:
+    """A file as its calls left it, None when they do not tell: from the last read or write on, edits applied."""
+    t = view.conversation.transcript
+    touches = [file_touch(pair) for pair in pairs]
+    whole = [n for n, touch in enumerate(touches) if touch is not None and touch.action != "edit"]
+    state: FileState | None = None
+    for pair, touch in zip(pairs[whole[-1] if whole else 0 :], touches[whole[-1] if whole else 0 :], strict=True):
+        origin = pair.result.origin
+        if touch is None or origin is None:
             continue
-        record = pair.result.origin.record
-        content = _content_after(pair, t.payload(record).get("toolUseResult"), states.get(touch.path))
-        if content is None:
-            states.pop(touch.path, None)
-            continue
-        stamp = int(t.timestamp_ms[record])
-        states.pop(touch.path, None)
-        states[touch.path] = FileState(
-            touch.path, content, stamp, record, pair.result.origin.line, touch.partial and touch.action == "read"
-        )
-    return states
+        content = _content_after(pair, t.payload(origin.record).get("toolUseResult"), state)
+        partial = touch.partial and touch.action == "read"
+        stamp = int(t.timestamp_ms[origin.record])
+        state = None
+        if content is not None:
+            state = FileState(touch.path, content, stamp, origin.record, origin.line, partial)
+    return state
+
+
+def newest_files(view: ContextView, kept_paths: set[str], count: int) -> list[FileState]:
+    """The states of the `count` files touched last that may come back; others are not even read."""
+    touches = touches_by_path(view)
+    stamps = view.conversation.transcript.timestamp_ms
+    newest = sorted(touches, key=lambda path: int(stamps[touches[path][-1].result.record]), reverse=True)
+    found: list[FileState] = []
+    for path in newest:
+        if len(found) == count:
+            break
+        if not is_memory_file(path) and not is_plan_file(path) and path not in kept_paths:
+            state = file_state(view, touches[path])
+            found += [state] if state is not None else []
+    return found
 
 
 def _content_after(pair: ToolPair, shown: Any, before: FileState | None) -> str | None:
@@ -243,6 +271,8 @@ def _without_line_numbers(content: Any) -> str | None:
 def invoked_skills(view: ContextView) -> list[tuple[str, str, Part]]:
     """Skills whose text the client put into the context: name, text, and the part that holds it, oldest first."""
     t = view.conversation.transcript
+    if not any(part.type == "tool_use" and part.value.get("name") == "Skill" for part in view.parts):
+        return []
     calls = {
         str(part.value.get("id")): _skill_name(part.value.get("input"))
         for part in view.parts
@@ -265,15 +295,15 @@ def _skill_name(given: Any) -> str:
     return next((v for key in ("skill", "command", "name") if isinstance(v := given.get(key), str)), "")
 
 
-def current_plan(states: Mapping[str, FileState], limits: RestoreSettings, now_ms: int) -> list[Restored]:
+def current_plan(view: ContextView, limits: RestoreSettings, now_ms: int) -> list[Restored]:
     """The plan file as it last stood, cut like a file; [] when the session has none."""
-    plans = [state for path, state in states.items() if is_plan_file(path)]
-    if not plans:
+    touches = [(path, pairs) for path, pairs in touches_by_path(view).items() if is_plan_file(path)]
+    state = file_state(view, touches[-1][1]) if touches else None
+    if state is None:
         return []
-    newest = max(plans, key=lambda s: s.read_ms)
-    restored = restored_file(newest, limits.file_tokens, now_ms)
+    restored = restored_file(state, limits.file_tokens, now_ms)
     return [
-        Restored("plan", newest.path, restored.block, restored.content_tokens, restored.cut, newest.record, newest.line)
+        Restored("plan", state.path, restored.block, restored.content_tokens, restored.cut, state.record, state.line)
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -183,6 +184,7 @@ class Rewrite:
         inserts: list[Edit] = []
         names: dict[int, str] = {}
         ordered = sorted(self._stand_ins, key=lambda s: s.record)
+        gone = sorted(removed)
         for number, stand_in in enumerate(ordered):
             end = ordered[number + 1].record if number + 1 < len(ordered) else len(self.transcript)
             first = stand_in.record
@@ -190,9 +192,8 @@ class Rewrite:
             stamp = int(self.transcript.timestamp_ms[first]) or self._records.newest_ms
             name, line = self._records.user(parent, list(stand_in.content), stamp, meta=True)
             inserts.append(InsertRecord(first - 1, line))
-            for record in removed:
-                if first <= record < end:
-                    names[record] = name
+            for record in gone[bisect_left(gone, first) : bisect_left(gone, end)]:
+                names[record] = name
         return inserts, names
 
     def _surviving(self, record: int, removed: set[int], names: dict[int, str]) -> str | None:

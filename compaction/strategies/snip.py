@@ -58,7 +58,7 @@ class Snip:
             f"{len(spans)} rounds whose reads were superseded are removed",
             rewrite.request(),
             exact=carries_reminders(view, (p for span in spans for p in view.parts_of_messages(span.first, span.end))),
-            edits=rewrite.edits(),
+            make_edits=rewrite.edits,
             removed=tuple(item_of(part, "superseded read") for part in gone)
             + tuple(item_of(part, "thinking bound to the old prefix") for part in stripped),
             duration_ms=1,

@@ -112,8 +112,7 @@ class _Extract:
         self.limits = limits
         self.kind = task.kind
         view = task.view
-        places = {part.place for part in task.parts}
-        self.pairs = [pair for pair in view.pairs if pair.result.place in places]
+        self.pairs = view.pairs_in(task.parts)
         t = view.conversation.transcript
         self.earlier = [
             p.text
