@@ -134,10 +134,16 @@ def compare(conversation: Conversation, request: WireRequest, violations: list[V
 
 def _notes(request: WireRequest, placeless: list[Violation]) -> list[SentRow]:
     rows = [SentRow(Change.NOTE, text=violation.message, violations=[violation]) for violation in placeless]
-    if request.system is None:
-        rows.append(SentRow(Change.NOTE, text="The system prompt was sent, but the transcript does not hold it."))
-    if request.tools is None:
-        rows.append(SentRow(Change.NOTE, text="Tool definitions were sent, but the transcript does not hold them."))
+    for name, value in (("system prompt", request.system), ("tool definitions", request.tools)):
+        if value is None:
+            text = f"The transcript does not hold the {name} that {'was' if name[-1] == 't' else 'were'} sent."
+            rows.append(SentRow(Change.NOTE, text=text))
+        elif value:
+            words = f"{name}: {len(value):,} {'entry' if len(value) == 1 else 'entries'}"
+            rows.append(SentRow(Change.NOTE, text=words, sent={name: value}))
+    params = {**({"thinking": request.thinking} if request.thinking else {}), **request.params}
+    if params:
+        rows.append(SentRow(Change.NOTE, text=f"parameters: {', '.join(params)}", sent={"parameters": params}))
     for item in request.unaccounted:
         line = item.get("line")
         rows.append(SentRow(Change.NOTE, text=str(item.get("message", "")), line=line if isinstance(line, int) else 0))

@@ -432,7 +432,7 @@ def sent_parts(sent: SentRow | None) -> list[Part]:
         if violation.api_error:
             parts += [Note("The API says:"), Code(violation.api_error)]
     if sent.change is Change.NOTE:
-        return [*parts, Note(sent.text)]
+        return [*parts, Note(sent.text), *_recorded(sent.sent)]
     if sent.is_message:
         parts.append(Note(f"messages.{sent.message}, role {sent.role}. {sent.text}"))
         return parts
@@ -443,6 +443,18 @@ def sent_parts(sent: SentRow | None) -> list[Part]:
     if sent.change is Change.CHANGED and sent.stored is not None:
         parts += _difference(sent.stored, sent.sent)
     return parts + parts_of_block(sent.sent, Surroundings(role=sent.role))
+
+
+def _recorded(fields: Mapping[str, Any] | None) -> list[Part]:
+    """What the transcript records of a request beside its messages: texts as texts, all else as JSON."""
+    parts: list[Part] = []
+    for name, value in (fields or {}).items():
+        texts = [entry for entry in value if isinstance(entry, Mapping)] if name == "system prompt" else []
+        for block in texts:
+            parts += parts_of_block(block, Surroundings(role="system"))
+        if not texts:
+            parts += [Heading(name), json_code(value)]
+    return parts
 
 
 def _difference(stored: Mapping[str, Any], sent: Mapping[str, Any]) -> list[Part]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ from inspector.context import AppContext
 from inspector.documents.document import Document, Scope, Selection
 from inspector.models.as_sent import AsSentModel
 from inspector.models.as_sent_rows import Change, compare, lines_text
+from inspector.rendering.parts import source_text
 from inspector.settings import Settings
 from inspector.theme import Theme
-from inspector.views.as_sent_view import AsSentView, place_of_path
+from inspector.views.as_sent_view import AsSentView, place_of_path, sent_parts, state_text
 from tests.support import case_folders, corpus_files, needs_shared
 
 
@@ -115,7 +117,41 @@ def test_every_change_is_named_where_it_happened() -> None:
     assert texts[Change.MERGED] == "merged from 2 records, lines 2–3"
     notes = [row.text for row in comparison.rows if row.change is Change.NOTE]
     assert "a reminder is not in the file" in notes
-    assert any("system prompt" in note for note in notes)
+    assert "The transcript does not hold the system prompt that was sent." in notes
+    assert "The transcript does not hold the tool definitions that were sent." in notes
+
+
+def test_what_is_recorded_beside_the_messages_is_shown() -> None:
+    conversation = conversation_of(RECORDS)
+    request = replace(
+        hand_made(conversation),
+        system=[{"type": "text", "text": "You are"}],
+        tools=[{"name": "Read"}, {"name": "Bash"}],
+        thinking={"type": "adaptive"},
+        params={"max_tokens": 9},
+    )
+    rows = compare(conversation, request, []).rows[:3]
+    assert [row.text for row in rows] == [
+        "system prompt: 1 entry",
+        "tool definitions: 2 entries",
+        "parameters: thinking, max_tokens",
+    ]
+    texts = ["\n".join(source_text(part) for part in sent_parts(row)) for row in rows]
+    assert "You are" in texts[0]
+    assert '"Bash"' in texts[1]
+    assert '"max_tokens": 9' in texts[2]
+
+
+def test_the_line_on_top_says_how_the_request_was_found() -> None:
+    conversation = conversation_of(RECORDS)
+    request = hand_made(conversation)
+    by_rules = state_text(compare(conversation, request, check_request(request)))
+    assert by_rules.startswith("Rebuilt by the rules of client 2.1.20 (profile) · 4 messages")
+    assert "▲ 1 thing is not accounted for" in by_rules
+    proven = state_text(compare(conversation, replace(request, verified="hash", unaccounted=[]), []))
+    assert proven.startswith("✔ Verified by hash: every message is proven")
+    assert "✔ breaks no API rule" in proven
+    assert "not accounted" not in proven
 
 
 def test_dropped_content_stands_between_the_blocks_of_its_message() -> None:
