@@ -65,8 +65,9 @@ class ContextCollapse:
             block = stand_in(view, parts, settings)
             tokens = view.tokens_of_new(block)
             # By the rough estimate: it depends on the segment alone, so folding once leaves nothing to fold again.
-            recorded = sum(rough_tokens_of_block(view.recorded(part) or part.value) for part in parts)
-            freed = recorded - rough_tokens_of_block(block)
+            # What the client clears by itself on resume would come back after a fold: the recorded size counts.
+            blocks = (view.recorded(p) or p.value for p in parts) if view.client_clears else (p.value for p in parts)
+            freed = sum(map(rough_tokens_of_block, blocks)) - rough_tokens_of_block(block)
             if not has_answers(given, parts) or freed < max(1, settings.min_tokens):
                 continue
             rewrite.stand_in(parts, [block])

@@ -18,7 +18,8 @@ from compaction.accounting.models import TokenizerFamily, tokenizer_family
 from compaction.conversation import Conversation
 from compaction.conversation.rounds import group_by_api_round
 from compaction.diagnosis.model import Violation
-from compaction.diagnosis.requests import check_request
+from compaction.diagnosis.requests import REQUEST_RULES
+from compaction.diagnosis.view import RequestView
 from compaction.request.wire import Json, Origin, WireRequest
 from compaction.transcript.kinds import CLEARED_MARKER, Flag, RecordKind
 
@@ -362,8 +363,8 @@ class ContextView:
 
     @cached_property
     def violations(self) -> list[Violation]:
-        """The API rules that the request breaks as it stands."""
-        return check_request(self.wire)
+        """The rules of structure that the request breaks as it stands."""
+        return structural_violations(self.wire)
 
     @cached_property
     def safe_borders(self) -> list[bool]:
@@ -439,6 +440,17 @@ class ContextView:
     def categories(self) -> dict[Category, int]:
         """The context by category, in tokens; adds up to `tokens`."""
         return sum_by_category(self.system_tokens if self.parts else self.tokens, self.parts)
+
+
+_STRUCTURE = frozenset(f"R{number:02}" for number in range(1, 26)) - {"R09"}
+"""Pairing, text, roles, thinking and server tools (api-rules.md A1 to A4). What a request is made of (tools, media,
+cache markers, size, encoding) cannot get worse by taking blocks away or putting plain text in."""
+
+
+def structural_violations(request: WireRequest) -> list[Violation]:
+    """The rules of structure that a request breaks: those that a strategy could break."""
+    view = RequestView(request)
+    return [found for rule in REQUEST_RULES if rule.rule in _STRUCTURE for found in rule.check(view)]
 
 
 def sum_by_category(system: int, parts: Iterable[Part]) -> dict[Category, int]:

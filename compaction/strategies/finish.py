@@ -10,11 +10,10 @@ from compaction.accounting.categories import CATEGORY_KEYS, Category
 from compaction.accounting.estimate import compact_json
 from compaction.accounting.figure import Method
 from compaction.diagnosis.model import Violation
-from compaction.diagnosis.requests import check_request
 from compaction.request.assemble import assemble
 from compaction.request.wire import Json, Origin, WireMessage, WireRequest
 from compaction.strategies.apply import applied
-from compaction.strategies.context import ContextView, sum_by_category
+from compaction.strategies.context import ContextView, structural_violations, sum_by_category
 from compaction.strategies.files import files_in
 from compaction.strategies.plan import Lost, Plan, StrategyInput, no_edits
 from compaction.strategies.thinking import THINKING_TYPES
@@ -162,7 +161,7 @@ def new_violations(view: ContextView, after: WireRequest) -> tuple[Violation, ..
         key = (violation.rule, violation.ids)
         there[key] = there.get(key, 0) + max(1, len(violation.places))
     fresh = []
-    for violation in check_request(after):
+    for violation in structural_violations(after):
         key = (violation.rule, violation.ids)
         there[key] = there.get(key, 0) - max(1, len(violation.places))
         if there[key] < 0:

@@ -144,8 +144,5 @@ def _has_thinking(view: ContextView, span: RoundSpan) -> bool:
 
 def parts_of_round(view: ContextView, span: RoundSpan) -> list[Part]:
     """The blocks of a round that go with its response: the answer and its results; prompts and reminders stay."""
-    return [
-        part
-        for part in view.parts
-        if span.first <= part.place[0] < span.end and (part.role == "assistant" or part.type == "tool_result")
-    ]
+    parts = view.parts_of_messages(span.first, span.end)
+    return [part for part in parts if part.role == "assistant" or part.type == "tool_result"]
