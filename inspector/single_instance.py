@@ -22,6 +22,7 @@ NEW_WINDOW_VARIABLE = "COMPACTOSCOPE_NEW_WINDOW"
 _CONNECT_MILLISECONDS = 300
 _ANSWER_MILLISECONDS = 3000
 _LONGEST_MESSAGE = 1 << 20
+_LONGEST_TOKEN = 256
 _ANSWER = b"ok\n"
 log = logging.getLogger("single_instance")
 
@@ -100,18 +101,23 @@ class InstanceServer(QObject):
             if socket.bytesAvailable() >= _LONGEST_MESSAGE:
                 socket.abort()
             return
-        paths = _paths_of(bytes(socket.readLine().data()))
-        if paths is None:
+        message = _message_of(bytes(socket.readLine().data()))
+        if message is None:
             log.warning("a message that is none was dropped")
             socket.abort()
             return
+        paths, token = message
+        if token:
+            # Wayland lets a window come to the front only with the token of the start that asked for it; Qt takes it
+            # from here.
+            os.environ["XDG_ACTIVATION_TOKEN"] = token
         socket.write(_ANSWER)
         socket.flush()
         self.files_received.emit(paths)
 
 
-def _paths_of(line: bytes) -> list[str] | None:
-    """The paths of a message, None when it is no message of ours."""
+def _message_of(line: bytes) -> tuple[list[str], str] | None:
+    """The paths and the activation token of a message, None when it is no message of ours."""
     try:
         message: Any = json.loads(line)
     except ValueError:
@@ -119,4 +125,6 @@ def _paths_of(line: bytes) -> list[str] | None:
     paths = message.get("paths") if isinstance(message, dict) else None
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         return None
-    return paths
+    token = message.get("token")
+    usable = isinstance(token, str) and len(token) <= _LONGEST_TOKEN and token.isascii() and token.isprintable()
+    return paths, token if usable else ""

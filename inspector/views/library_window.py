@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QHideEvent, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QFileDialog, QLabel, QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
@@ -51,6 +51,9 @@ class LibraryWindow(QMainWindow):
         self.library.listed.connect(self._on_listed)
         self.library.refreshed.connect(self._on_refreshed)
         self.library.failed.connect(self._on_failed)
+        application = QCoreApplication.instance()
+        if application is not None:
+            application.aboutToQuit.connect(self.library.close)
         self.resize(1180, 720)
         self.restoreGeometry(context.settings.blob("library_geometry"))
 

@@ -47,6 +47,16 @@ def test_files_reach_the_first_window(server: InstanceServer, qtbot: QtBot, tmp_
     assert received == [[str(tmp_path / "a.jsonl"), str(Path("relative.jsonl").absolute())]]
 
 
+def test_the_desktops_activation_token_is_taken_over(
+    server: InstanceServer, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_ACTIVATION_TOKEN", "old")
+    assert second_start(qtbot, XDG_ACTIVATION_TOKEN="token-of-the-second-start") == "True"
+    assert os.environ["XDG_ACTIVATION_TOKEN"] == "token-of-the-second-start"
+    assert second_start(qtbot, XDG_ACTIVATION_TOKEN="x" * 300) == "True"
+    assert os.environ["XDG_ACTIVATION_TOKEN"] == "token-of-the-second-start"
+
+
 def test_no_window_means_an_own_one(qapp: object, own_data_folder: Path) -> None:
     assert not hand_over(["a.jsonl"])
 
