@@ -13,7 +13,7 @@ from compaction.cli.main import main
 from compaction.cli.repair import choices, target_of
 from compaction.conversation import Conversation, open_session
 from compaction.diagnosis import RepairPlan, plan_repair
-from compaction.diagnosis.repair.fixes.kit import NO_RESULT_TEXT
+from compaction.diagnosis.repair.fixes.kit import CUT_INPUT_TEXT, NO_RESULT_TEXT
 from compaction.errors import UsageError
 from compaction.request import assemble
 from compaction.request.wire import WireRequest
@@ -297,6 +297,23 @@ def test_bad_thinking_in_an_open_loop_switches_thinking_off_for_the_request() ->
     )
     plan, _ = repaired(data)
     assert json.loads(b"".join(plan.chunks()))["thinking"] == {"type": "disabled"}
+
+
+def test_a_blank_first_message_stays_with_visible_words() -> None:
+    """Without it the conversation would begin with the assistant (R16)."""
+    _, records = repaired(Lines().user("u1", "").say("a1", "m1").user("u2", "On."))
+    assert by_uuid(records)["u1"]["message"]["content"] == "(empty message)"
+    _, messages = repaired(messages_of({"role": "user", "content": []}, assistant("x"), user("on")))
+    assert messages[0]["content"] == [text("(empty message)")]
+
+
+def test_a_call_that_was_cut_gets_an_empty_input_and_one_result_that_says_so() -> None:
+    """R07: a whole object in a text is read, anything else was cut."""
+    cut, whole = {**call("a1"), "input": '{"comm'}, {**call("a2"), "input": '{"command": "ls"}'}
+    _, messages = repaired(messages_of(user("go"), assistant(cut, whole), user(answer("a2"), "on")))
+    assert [b["input"] for b in messages[1]["content"]] == [{}, {"command": "ls"}]
+    assert [b.get("content") for b in messages[2]["content"][:2]] == ["done", CUT_INPUT_TEXT]
+    assert messages[2]["content"][1]["is_error"] is True
 
 
 def test_a_mixed_error_result_keeps_its_text_and_its_picture() -> None:

@@ -85,6 +85,8 @@ class Editor:
         self._notes: dict[int, list[tuple[str, str]]] = {}
         self._tails: dict[int, str] = {}
         self._moved: set[int] = set()
+        self.answered: set[str] = set()
+        """Tool ids that got a result in this round: a second finding about the same call adds none."""
         self._finding = ""
         self._reason = ""
         self.touched = False

@@ -272,7 +272,7 @@ class _Planner:
             made=tuple(self.made),
             findings_before=self.before,
             findings_after=findings,
-            risks=tuple(_risks(self.made, findings)),
+            risks=tuple(_risks(self.made, case, findings)),
             rounds=self.rounds,
             result=case.transcript,
         )
@@ -292,11 +292,13 @@ def _collides(editor: Editor, finding: Finding) -> bool:
     return bool(finding.blocks) and all(editor.is_gone(*block) for block in finding.blocks)
 
 
-def _risks(made: list[Chosen], after: tuple[Finding, ...]) -> Iterator[str]:
+def _risks(made: list[Chosen], case: Case, after: tuple[Finding, ...]) -> Iterator[str]:
     """What the repair cannot promise (G13)."""
     names = {chosen.repair for chosen in made}
     if "insert_result" in names:
         yield "What the calls with an inserted result really did is not known; the inserted text says so."
+        if case.view.turns and case.view.turns[-1].only_results():
+            yield "The conversation ends with tool results now: a user prompt must follow."
     if names & {"remove_call", "remove_result", "remove_use", "keep_last", "rewind_turn"}:
         yield "What was removed is no longer in the new file; the original still holds it."
     if any(name.startswith("bridge") for name in names):

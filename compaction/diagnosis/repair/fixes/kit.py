@@ -13,6 +13,8 @@ from compaction.diagnosis.view import Placed, Turn, placed_at
 
 NO_RESULT_TEXT = "No result was recorded for this call; it is unknown whether it ran."
 """The neutral content of a synthetic result (api-rules.md G7)."""
+CUT_INPUT_TEXT = "The input of this call was cut; it is unknown whether it ran."
+"""The same for a call whose arguments did not arrive whole (R07)."""
 
 
 def always(case: Case, finding: Finding) -> bool:
@@ -94,8 +96,10 @@ def add_results(editor: Editor, call: tuple[int, int], results: list[tuple[Json,
     `results`: each block with further fields for the record that a session file needs for it (`toolUseResult` …).
     """
     found = exchange_of(editor.case, call)
-    if found is None:
+    results = [(block, more) for block, more in results if str(block.get("tool_use_id")) not in editor.answered]
+    if found is None or not results:
         return
+    editor.answered.update(str(block.get("tool_use_id")) for block, _ in results)
     turn, following = found
     if editor.is_document:
         _add_to_document(editor, turn, following, [block for block, _ in results])

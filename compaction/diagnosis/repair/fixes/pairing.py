@@ -10,6 +10,7 @@ from compaction.diagnosis.case import Case
 from compaction.diagnosis.model import Finding
 from compaction.diagnosis.repair.editor import Editor, Json
 from compaction.diagnosis.repair.fixes.kit import (
+    CUT_INPUT_TEXT,
     NO_RESULT_TEXT,
     Fix,
     add_results,
@@ -22,6 +23,7 @@ from compaction.diagnosis.repair.fixes.kit import (
     result_as_text,
     turn_of,
 )
+from compaction.diagnosis.rules.pairing import pairing_of
 from compaction.transcript import BlockType, key_of
 
 Block = tuple[int, int]
@@ -36,9 +38,9 @@ def _results(editor: Editor, finding: Finding) -> list[Block]:
     return [b for b in finding.blocks if editor.block(*b).get("type") == "tool_result"]
 
 
-def synthetic_result(identity: str) -> Json:
+def synthetic_result(identity: str, words: str = NO_RESULT_TEXT) -> Json:
     """The neutral stand-in for a lost result: is_error, text, the API's own field names (G7)."""
-    return {"type": "tool_result", "tool_use_id": identity, "is_error": True, "content": NO_RESULT_TEXT}
+    return {"type": "tool_result", "tool_use_id": identity, "is_error": True, "content": words}
 
 
 def _beside(editor: Editor, call: Block, shown: Any) -> dict[str, Any]:
@@ -298,7 +300,10 @@ def rename_id(editor: Editor, finding: Finding) -> None:
 
 
 def whole_input(editor: Editor, finding: Finding) -> None:
-    """A text that is a whole object becomes that object; anything else was cut and becomes an empty one."""
+    """A text that is a whole object becomes that object; anything else was cut and becomes an empty one.
+
+    A call without a result gets one that says so.
+    """
     for call in finding.blocks:
         value = editor.block(*call).get("input")
         parsed: Any = None
@@ -308,6 +313,15 @@ def whole_input(editor: Editor, finding: Finding) -> None:
             except ValueError:
                 parsed = None  # the stream was cut inside the text: nothing whole is left of it
         editor.set_inside(*call, ("input",), parsed if isinstance(parsed, dict) else {})
+        if not isinstance(parsed, dict) and _is_unanswered(editor.case, call):
+            result = synthetic_result(str(editor.block(*call).get("id")), CUT_INPUT_TEXT)
+            add_results(editor, call, [(result, _beside(editor, call, f"Error: {CUT_INPUT_TEXT}"))])
+
+
+def _is_unanswered(case: Case, call: Block) -> bool:
+    """Whether the request holds no result of the call and does not wait for one."""
+    place = case.place_of.get(call)
+    return any(s.call.place == place and s.state == "missing" for s in pairing_of(case.view).calls)
 
 
 def shorten_name(editor: Editor, finding: Finding) -> None:

@@ -9,12 +9,29 @@ from compaction.diagnosis.repair.fixes.kit import Fix, is_document
 from compaction.diagnosis.view import text_of
 
 EMPTY_REPLY = "(empty reply)"
+EMPTY_MESSAGE = "(empty message)"
 
 
 def remove_blank(editor: Editor, finding: Finding) -> None:
-    """Blank text goes; a message without anything else goes with it (G11: removed, not padded)."""
+    """Blank text goes; a message without anything else goes with it (G11: removed, not padded).
+
+    The first message stays with visible words in it: without it the conversation would begin with the assistant.
+    """
+    kept = _first_message(editor, set(finding.blocks))
     for place in finding.blocks:
-        editor.remove_block(*place)
+        if place == kept:
+            editor.set_block(*place, {"type": "text", "text": EMPTY_MESSAGE})
+        else:
+            editor.remove_block(*place)
+
+
+def _first_message(editor: Editor, blank: set[tuple[int, int]]) -> tuple[int, int] | None:
+    """The first block of the request's first message when all of that message is blank."""
+    messages = editor.case.view.request.messages
+    if len(messages) < 2 or messages[0].role != "user" or messages[1].role != "assistant":
+        return None
+    origins = [(o.record, o.block) for o in messages[0].origins if o is not None]
+    return origins[0] if origins and set(origins) <= blank else None
 
 
 def name_blank(editor: Editor, finding: Finding) -> None:
@@ -26,13 +43,16 @@ def name_blank(editor: Editor, finding: Finding) -> None:
 def remove_records(editor: Editor, finding: Finding) -> None:
     """The message without content goes; its neighbours come together."""
     for record in finding.records:
-        editor.remove_record(record)
+        if record == 0 and editor.is_document and len(editor.t) > 1 and editor.t.message(1).get("role") == "assistant":
+            fill_message(editor, finding)
+        else:
+            editor.remove_record(record)
 
 
 def fill_message(editor: Editor, finding: Finding) -> None:
     """Visible words in the only message there is."""
     for record in finding.records:
-        editor.insert_blocks(record, 0, [{"type": "text", "text": "(empty message)"}])
+        editor.insert_blocks(record, 0, [{"type": "text", "text": EMPTY_MESSAGE}])
 
 
 def trim_end(editor: Editor, finding: Finding) -> None:
