@@ -74,34 +74,48 @@ def search(
         UsageError: there is nothing to look for.
     """
     query = parse_query(text)
-    wanted = wanted or SessionFilter()
+    best = _best(catalogue, query, wanted or SessionFilter(), kinds, limit)
     session = TRANSCRIPT.alias("session")
-    rank, test = _postgresql(query) if catalogue.is_postgresql else _sqlite(query)
     p, t = PASSAGE.c, TRANSCRIPT.c
     statement = (
         sa.select(
             *(p.transcript_id, p.line, p.kind, p.tool, p.timestamp_ms, p.text, t.path),
             session.c.id.label("session_row"),
             *(session.c.session_id, session.c.owner, session.c.path.label("session_path")),
-            *(session.c.title, session.c.project, session.c.last_ms, rank.label("rank")),
+            *(session.c.title, session.c.project, session.c.last_ms),
         )
+        .join(best, best.c.id == p.id)
         .join(TRANSCRIPT, t.id == p.transcript_id)
         .join(session, session.c.id == sa.func.coalesce(t.parent_id, t.id))
-        .where(test)
-        .order_by(sa.literal_column("rank"), session.c.last_ms.desc(), p.transcript_id, p.line)
-        .limit(limit)
+        .order_by(best.c.place, session.c.last_ms.desc(), p.transcript_id, p.line)
     )
-    if not catalogue.is_postgresql:
-        statement = statement.join(_FTS, _FTS.c.rowid == p.id)
-    if kinds:
-        statement = statement.where(p.kind.in_(kinds))
-    if wanted.tool:
-        statement = statement.where(sa.func.lower(p.tool) == wanted.tool.lower())
-    for condition in _on_session(wanted, session):
-        statement = statement.where(condition)
     with catalogue.reading() as connection:
         rows = connection.execute(statement).all()
     return _grouped(rows, query)
+
+
+def _best(catalogue: Catalogue, query: Query, wanted: SessionFilter, kinds: Sequence[str], limit: int) -> sa.Subquery:
+    """The best passages by number and place in the ranking; texts are not touched before it is known which they are,
+    and other tables only when a filter asks for them."""
+    session = TRANSCRIPT.alias("filtered")
+    filters = _on_session(wanted, session)
+    if kinds:
+        filters.append(PASSAGE.c.kind.in_(kinds))
+    if wanted.tool:
+        filters.append(sa.func.lower(PASSAGE.c.tool) == wanted.tool.lower())
+    if catalogue.is_postgresql:
+        rank, test = _postgresql(query)
+        statement = sa.select(PASSAGE.c.id, rank.label("place")).select_from(PASSAGE)
+    else:
+        rank, test = _sqlite(query)
+        statement = sa.select(_FTS.c.rowid.label("id"), rank.label("place")).select_from(_FTS)
+        if filters:
+            statement = statement.join(PASSAGE, PASSAGE.c.id == _FTS.c.rowid)
+    if filters:
+        statement = statement.join(TRANSCRIPT, TRANSCRIPT.c.id == PASSAGE.c.transcript_id).join(
+            session, session.c.id == sa.func.coalesce(TRANSCRIPT.c.parent_id, TRANSCRIPT.c.id)
+        )
+    return statement.where(test, *filters).order_by(sa.literal_column("place")).limit(limit).subquery("best")
 
 
 _FTS = sa.table("passage_text", sa.column("rowid"), sa.column("rank"), sa.column("passage_text"))
