@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -62,6 +62,48 @@ def stacked_context(
     shapes.append(f'<text x="{_LEFT}" y="{_HEIGHT - 26}">round 1</text>')
     shapes.append(f'<text x="{_WIDTH - _RIGHT}" y="{_HEIGHT - 26}" text-anchor="end">round {rounds:,}</text>')
     return _svg("Context tokens by API round", shapes, _legend([key for key, values in layers.items() if any(values)]))
+
+
+def compared_contexts(
+    columns: Sequence[tuple[str, Mapping[str, int]]], thresholds: Sequence[tuple[str, int]] = ()
+) -> str:
+    """One stacked bar of context tokens a column, on one scale; dashed lines at the thresholds in reach.
+
+    Args:
+        columns: (title, tokens by category key).
+        thresholds: (name, tokens).
+    """
+    if not columns:
+        return ""
+    largest = max([sum(amounts.values()) for _, amounts in columns] + [1])
+    lines = [(name, tokens) for name, tokens in thresholds if 0 < tokens <= largest * 4]
+    top = max([largest, *(tokens for _, tokens in lines)]) * 1.08
+    slot = (_WIDTH - _LEFT - _RIGHT) / len(columns)
+    shapes = [_grid(top)]
+    for number, (title, amounts) in enumerate(columns):
+        left, below = _LEFT + slot * (number + 0.15), 0
+        for key, amount in amounts.items():
+            upper, lower = _y(below + amount, top), _y(below, top)
+            below += amount
+            if lower - upper > 0.05:
+                shapes.append(
+                    f'<rect x="{left:.1f}" y="{upper:.1f}" width="{slot * 0.7:.1f}" height="{lower - upper:.1f}" '
+                    f'fill="{COLOURS.get(key, "#888888")}"><title>{escape(title)}: {escape(key.replace("_", " "))} '
+                    f"{amount:,}</title></rect>"
+                )
+        middle = left + slot * 0.35
+        shapes.append(f'<text x="{middle:.1f}" y="{_y(below, top) - 4:.1f}" text-anchor="middle">{below:,}</text>')
+        short = title if len(title) * 6 < slot else title[: max(4, int(slot / 6) - 1)] + "…"
+        shapes.append(
+            f'<text x="{middle:.1f}" y="{_HEIGHT - 30}" text-anchor="middle">{escape(short)}'
+            f"<title>{escape(title)}</title></text>"
+        )
+    for name, tokens in lines:
+        y = _y(tokens, top)
+        shapes.append(f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}" class="limit"/>')
+        shapes.append(f'<text x="{_WIDTH - _RIGHT}" y="{y - 4:.1f}" text-anchor="end">{escape(name)} {tokens:,}</text>')
+    used = [key for key in COLOURS if any(amounts.get(key) for _, amounts in columns)]
+    return _svg("Context tokens by strategy", shapes, _legend(used))
 
 
 def _area(key: str, lower: Tokens, upper: Tokens, rounds: int, top: float) -> str:

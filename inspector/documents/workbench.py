@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,10 +20,12 @@ from compaction.strategies.plan import Lost, Plan, StrategyInput
 from compaction.strategies.registry import STRATEGIES, Strategy, preview
 from compaction.strategies.session_at import prefix_of, round_time_ms, session_at
 from compaction.strategies.settings import make_settings, settings_json
+from inspector.documents.model_column import with_summariser
 from inspector.work.jobs import Op
 
 if TYPE_CHECKING:
     from compaction.conversation import Conversation
+    from compaction.strategies.summariser import Summariser
     from inspector.context import AppContext
     from inspector.documents.document import Document
 
@@ -56,6 +58,7 @@ class Column:
         settings: an instance of its settings dataclass.
         plan: the newest plan; kept, and `stale`, while a newer one is computed. `error` instead when it failed.
         pinned: stays at the left when columns are ranked.
+        summariser: who writes this column's summary; None: the comparison's own, offline.
     """
 
     strategy: Strategy
@@ -64,6 +67,7 @@ class Column:
     error: str = ""
     stale: bool = True
     pinned: bool = False
+    summariser: Summariser | None = None
 
     @property
     def title(self) -> str:
@@ -71,6 +75,8 @@ class Column:
         defaults = settings_json(self.strategy.settings_type())
         changed = [f"{k.replace('_', ' ')} {v}" for k, v in settings_json(self.settings).items() if v != defaults[k]]
         changed = [text for text in changed if not text.startswith("enabled ")]
+        if self.plan is not None and self.plan.summary_usage is not None:
+            changed.append("summary by a model")
         return self.strategy.title + (f" ({', '.join(changed)})" if changed else "")
 
 
@@ -157,7 +163,7 @@ class Workbench(QObject):
         self._given = _Given()
         for column in self.columns:
             column.stale = True
-            column.plan, column.error = None, ""
+            column.plan, column.error, column.summariser = None, "", None
         self.columns_changed.emit()
 
     def add(self, name: str, values: Mapping[str, Any] | None = None) -> Column:
@@ -176,7 +182,7 @@ class Workbench(QObject):
 
     def duplicate(self, column: Column) -> Column:
         """The same strategy and settings once more, beside it."""
-        copy = Column(column.strategy, column.settings, column.plan, column.error, column.stale)
+        copy = replace(column, pinned=False)
         self.columns.insert(self.columns.index(column) + 1, copy)
         self.columns_changed.emit()
         self.refresh(copy)
@@ -236,6 +242,12 @@ class Workbench(QObject):
             timer.timeout.connect(lambda: self.refresh(column))
         timer.start()
 
+    def set_summariser(self, column: Column, summariser: Summariser | None) -> None:
+        """Preview a column with a summary written by someone else; None: offline again."""
+        column.summariser = summariser
+        self.refresh(column)
+        self.column_updated.emit(column)
+
     def refresh(self, column: Column) -> None:
         """Compute the column's plan in the background; a newer request for it supersedes this one."""
         column.stale = True
@@ -271,14 +283,15 @@ class Workbench(QObject):
     def _preview(self, column: Column, given: StrategyInput) -> None:
         if column not in self.columns:
             return
-        strategy, settings = column.strategy, column.settings
+        strategy, settings, summariser = column.strategy, column.settings, column.summariser
 
         def work(progress: Progress) -> Plan:
             progress.check()
-            return preview(strategy, given, settings)
+            return preview(strategy, with_summariser(given, summariser), settings)
 
         def done(plan: Plan) -> None:
-            if given is self._given.value and settings is column.settings:
+            same = settings is column.settings and summariser is column.summariser
+            if given is self._given.value and same:
                 column.plan, column.error, column.stale = plan, "", False
                 self.column_updated.emit(column)
 

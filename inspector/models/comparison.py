@@ -14,6 +14,7 @@ from compaction.accounting.categories import Category
 from compaction.strategies.plan import Plan, StrategyInput
 from compaction.strategies.telemetry import will_retrigger
 from inspector.documents.workbench import Column, Workbench
+from inspector.models.strategy_help import strategy_help
 from inspector.plain_text import plain_tip
 
 Index = QModelIndex | QPersistentModelIndex
@@ -173,9 +174,12 @@ class ComparisonModel(QAbstractTableModel):
         if orientation == Qt.Orientation.Vertical:
             if role == Qt.ItemDataRole.DisplayRole:
                 return FIGURES[section].title
-            return FIGURES[section].tip if role == Qt.ItemDataRole.ToolTipRole else None
+            asked = role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.WhatsThisRole)
+            return FIGURES[section].tip if asked else None
+        column = self.column(section)
+        if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.WhatsThisRole):
+            return strategy_help(column.strategy.name) if column is not None else "The session as it is."
         if role == Qt.ItemDataRole.DisplayRole:
-            column = self.column(section)
             if column is None:
                 return "Untouched"
             return ("📌 " if column.pinned else "") + column.title + (" …" if column.stale else "")
@@ -186,6 +190,8 @@ class ComparisonModel(QAbstractTableModel):
             return None
         if role == COLUMN_ROLE:
             return self.column(index.column())
+        if role == Qt.ItemDataRole.WhatsThisRole:
+            return self._explanation(index)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             left = FIGURES[index.row()].title in TEXT_ROWS
             side = Qt.AlignmentFlag.AlignLeft if left else Qt.AlignmentFlag.AlignRight
@@ -198,6 +204,11 @@ class ComparisonModel(QAbstractTableModel):
                 return plain_tip(text) if len(text) > 24 else None
             return text
         return None
+
+    def _explanation(self, index: Index) -> str:
+        figure, column = FIGURES[index.row()], self.column(index.column())
+        about = strategy_help(column.strategy.name) if column is not None else ""
+        return f"{figure.title.strip()}: {figure.tip}" + (f"\n\n{column.strategy.title}: {about}" if column else "")
 
     def text(self, row: int, number: int) -> str:
         """The text of a cell."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QSpinBox
 from pytestqt.qtbot import QtBot
@@ -153,10 +156,11 @@ def test_a_preview_never_runs_on_the_gui_thread(
 ) -> None:
     import threading
 
+    from compaction.strategies import registry
     from inspector.documents import workbench as module
 
     threads: list[str] = []
-    real = module.preview
+    real = registry.preview
 
     def seen(*args: object) -> object:
         threads.append(threading.current_thread().name)
@@ -193,3 +197,45 @@ def test_the_model_follows_the_workbench(app_context: AppContext, document: Docu
     workbench.rank("loss")
     workbench.remove(workbench.columns[0])
     assert model.columnCount() == len(STRATEGIES)
+
+
+def test_every_strategy_is_explained_with_its_source_where_it_is_chosen(view: CompareView) -> None:
+    for number, chosen in enumerate(view.workbench.columns, 1):
+        view.table.setCurrentIndex(view.model.index(2, number))
+        said = view.chosen_help.text()
+        assert len(said) > 80
+        assert re.search(r"Source: .*\.md \d", said)
+        assert said.count(". ") <= 4
+        asked = view.model.data(view.model.index(2, number), Qt.ItemDataRole.WhatsThisRole)
+        assert said in asked
+        assert view.model.headerData(number, Qt.Orientation.Horizontal, Qt.ItemDataRole.WhatsThisRole) == said
+        assert chosen.strategy.title in asked
+
+
+def test_the_report_is_one_page_that_loads_and_runs_nothing(view: CompareView, tmp_path: Path, qtbot: QtBot) -> None:
+    view._document.set_title("<script>alert(1)</script>")
+    target = tmp_path / "report.html"
+    view.save_report(target)
+    qtbot.waitUntil(lambda: view.state.text().startswith("Written"), timeout=WAIT)
+    page = target.read_text("utf-8")
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert not re.search(r"(src|href)=[\"']?(?!data:)\w+:", page)
+    assert page.count("<rect") > len(view.workbench.columns)
+    for column in view.workbench.columns:
+        assert column.strategy.title.split(" (")[0] in page
+    for figure in FIGURES[1:]:
+        assert f"<th>{figure.title.strip()}</th>" in page
+    assert page.rstrip().endswith("</html>")
+
+
+def test_the_exact_request_of_an_api_strategy_is_copied(view: CompareView, qtbot: QtBot) -> None:
+    view.table.setCurrentIndex(view.model.index(2, column(view, "api-clear-thinking")))
+    view._copy_request()
+    qtbot.waitUntil(lambda: view.state.text().startswith("Copied"), timeout=WAIT)
+    body = json.loads(QGuiApplication.clipboard().text())
+    assert body["context_management"]["edits"][0]["type"] == "clear_thinking_20251015"
+    assert body["messages"]
+    view.table.setCurrentIndex(view.model.index(2, column(view, "context-collapse")))
+    view._copy_request()
+    assert "API-level" in view.state.text()

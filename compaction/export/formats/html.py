@@ -67,12 +67,7 @@ def html_page(session: Session, at: int | None = None) -> Iterator[str]:
     conversation = session.conversation
     facts = session_facts(conversation, at)
     title = escape(facts[0][1])
-    yield (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        '<meta name="viewport" content="width=device-width"><meta name="referrer" content="no-referrer">'
-        f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>\n<dl>"
-    )
+    yield page_head(facts[0][1]) + f"<h1>{title}</h1>\n<dl>"
     yield "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts)
     yield "</dl>\n" + context_chart(conversation) + "\n"
     end = first_record_after(conversation, at) if at is not None else None
@@ -83,6 +78,21 @@ def html_page(session: Session, at: int | None = None) -> Iterator[str]:
             yield f"<h2>Round {number}</h2>\n" if number else "<h2>Before the next response</h2>\n"
         yield _entry(entry)
     yield "</body></html>\n"
+
+
+def page_head(title: str, style: str = "") -> str:
+    """The beginning of a page up to and with `<body>`: nothing is loaded, nothing runs.
+
+    Args:
+        title: plain text.
+        style: further rules of our own.
+    """
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width"><meta name="referrer" content="no-referrer">'
+        f"<title>{escape(title)}</title><style>{_STYLE}{style}</style></head><body>"
+    )
 
 
 def context_chart(conversation: Conversation) -> str:

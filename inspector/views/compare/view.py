@@ -26,17 +26,24 @@ from PySide6.QtWidgets import (
 
 from compaction.accounting.categories import Category
 from compaction.errors import CompactoscopeError
+from compaction.export.document import safe_utf8
+from compaction.export.writer import Written, write_new_file
+from compaction.progress import Progress
 from compaction.strategies.registry import STRATEGIES
 from inspector.context import AppContext
 from inspector.documents.derived import apply_column, can_apply
 from inspector.documents.document import Document, Selection
 from inspector.documents.workbench import RANKS, Column, Point, Workbench, workbench_of
 from inspector.models.comparison import BAR_ROW, FIGURES, TEXT_ROWS, ComparisonModel
+from inspector.models.strategy_help import strategy_help
 from inspector.views.category_colours import category_colour
 from inspector.views.compare.bar_delegate import BarDelegate
 from inspector.views.compare.break_even import BreakEven
+from inspector.views.compare.model_summary import ModelSummary
+from inspector.views.compare.report import comparison_report, exact_request
 from inspector.views.compare.settings_form import SettingsForm
 from inspector.views.detail.pages import plain_label
+from inspector.work.jobs import Job, Op
 
 _BAR_HEIGHT = 190
 
@@ -61,7 +68,8 @@ class CompareView(QWidget):
         self.rank.setAccessibleName("Rank the columns")
         self.form, self.money = SettingsForm(), BreakEven(context.theme)
         self.legend, self.state = QLabel(), plain_label()
-        self.chosen_title = plain_label()
+        self.chosen_title, self.chosen_help = plain_label(), plain_label()
+        self.model_summary = ModelSummary(context, self.workbench)
         self.menu_button, self.add_button = QToolButton(), QToolButton()
         self.apply_button = QPushButton("Apply to a copy")
         self._build()
@@ -119,11 +127,21 @@ class CompareView(QWidget):
         self.chosen_title.setWordWrap(True)
         self.chosen_title.setContentsMargins(8, 8, 8, 2)
         layout.addWidget(self.chosen_title)
+        self.chosen_help.setWordWrap(True)
+        self.chosen_help.setContentsMargins(8, 0, 8, 4)
+        self.chosen_help.setAccessibleName("What the strategy does")
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        scroll.setWidget(self.form)
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.chosen_help)
+        column.addWidget(self.form)
+        column.addStretch(1)
+        scroll.setWidget(inside)
         layout.addWidget(scroll, 1)
+        layout.addWidget(self.model_summary)
         layout.addWidget(self.money)
         self.apply_button.setIcon(self._context.theme.icon("apply"))
         self.apply_button.setToolTip("Carries the plan out on a copy in a tab of its own. Nothing is written.")
@@ -153,8 +171,9 @@ class CompareView(QWidget):
             ("Copy the table as Markdown", lambda: self._copy(self.model.as_markdown())),
             ("Save the table as CSV …", lambda: self._save("CSV (*.csv)", self._save_csv)),
             ("Save the table as Markdown …", lambda: self._save("Markdown (*.md)", self._save_markdown)),
+            ("Save as a report …", self._save_report),
             ("Save as a picture …", lambda: self._save("PNG (*.png)", self._save_picture)),
-            ("Copy the API request of the column", self._copy_request),
+            ("Copy the exact request JSON of the column", self._copy_request),
             ("Save the columns as a preset …", lambda: self._save("Preset (*.json)", self.workbench.save_preset)),
             ("Load a preset …", self._load_preset),
         ]
@@ -273,12 +292,15 @@ class CompareView(QWidget):
     def _on_chosen(self) -> None:
         column = self.workbench.chosen
         self.chosen_title.setText(column.strategy.title if column is not None else "The session as it is")
+        text = strategy_help(column.strategy.name) if column is not None else "The request as it would be sent now."
+        self.chosen_help.setText(text)
         self.form.show_column(column)
         self._show_plan(column)
 
     def _show_plan(self, column: Column | None) -> None:
         plan = column.plan if column is not None else None
         self.money.set_cost(plan.cost if plan is not None else None)
+        self.model_summary.show_column(column)
         self.apply_button.setEnabled(can_apply(column))
 
     def apply_chosen(self) -> None:
@@ -312,15 +334,41 @@ class CompareView(QWidget):
         self.state.setText(f"Copied {len(text):,} characters.")
 
     def _copy_request(self) -> None:
-        import json
-
         column = self.current_column()
-        if column is None or column.plan is None or column.plan.server_edit is None:
+        plan = column.plan if column is not None else None
+        if plan is None or plan.server_edit is None:
             self.state.setText(
                 "Choose a column of an API-level strategy first: only those have a request of their own."
             )
             return
-        self._copy(json.dumps(column.plan.server_edit, indent=2, ensure_ascii=False))
+        self.state.setText("Putting the request together …")
+        op = Op("Putting the request together", lambda _progress: exact_request(plan), token=f"request {id(self)}")
+        self._context.runner.start(op).success(self._copy)
+
+    def _save_report(self) -> None:
+        name, _ = QFileDialog.getSaveFileName(self, "Save the report", "", "HTML (*.html)")
+        if name:
+            self.save_report(Path(name if name.endswith(".html") else name + ".html"))
+
+    def save_report(self, path: Path) -> Job[Written]:
+        """Write the comparison as one HTML page, off the GUI thread; the file dialog asked before replacing one."""
+        pieces = comparison_report(self.model, self._document.title, self.delegate.lines())
+        source = self._document.path
+
+        def write(progress: Progress) -> Written:
+            return write_new_file(
+                path,
+                (safe_utf8(piece) for piece in pieces),
+                operation="export",
+                source=source if source is not None and source.is_file() else None,
+                lineage={"format": "comparison"},
+                overwrite=True,
+                progress=progress,
+            )
+
+        job = self._context.runner.start(Op(f"Writing {path.name}", write))
+        job.success(lambda written: self.state.setText(f"Written {written.path}"))
+        return job.failure(lambda error: self.state.setText(f"✖ {error}"))
 
     def _save(self, pattern: str, write: Callable[[Path], object]) -> None:
         name, _ = QFileDialog.getSaveFileName(self, "Save", "", pattern)
