@@ -33,7 +33,7 @@ sees what the first uncovered (api-rules.md, general fact 5)."""
 _SIBLINGS = "sibling_results_off_chain"
 _PAIRING = ("R01", "R02", "R03", "R04", "R05", "R08", "R11", "R12", "R13")
 """Rules that a client which mends nothing breaks with a session that its successor can send."""
-_STRUCTURE = ("R01", "R02", "R03", "R04", "R05", "R06")
+_STRUCTURE = ("R01", "R02", "R03", "R04")
 _MOST_TRIES = 6
 Attempt = tuple[str, tuple[str, ...], str, str]
 """Finding code, tool ids, place, repair."""
