@@ -3,6 +3,7 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import time
 import uuid
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from compaction.cli.output import print_json, print_line, warn
 from compaction.conversation import open_session
 from compaction.diagnosis import RepairPlan, plan_repair
 from compaction.errors import UsageError
+from compaction.export.liveness import Liveness, liveness
 from compaction.export.transcripts import write_edits
 from compaction.export.writer import Written, write_new_file
 
@@ -86,6 +88,7 @@ def target_of(output: str, source: str, same_id: bool) -> Path:
 
 def _write(args: argparse.Namespace, plan: RepairPlan) -> Written:
     target = target_of(args.output, args.file, args.same_id)
+    _warn_if_live(args.file, plan)
     written = write_edits(
         target,
         plan.original,
@@ -106,6 +109,13 @@ def _write(args: argparse.Namespace, plan: RepairPlan) -> Written:
             overwrite=args.overwrite,
         )
     return written
+
+
+def _warn_if_live(source: str, plan: RepairPlan) -> None:
+    """Say so when a client is writing the session: the new file holds what was read, and no more (G1)."""
+    state = liveness(Path(source), time.time(), known_size=plan.original.size) if source != "-" else Liveness(False)
+    if state.live:
+        warn(f"compactoscope: the session may be in use ({state.reason}); the new file holds what was read of it")
 
 
 def made(plan: RepairPlan) -> list[dict[str, str]]:

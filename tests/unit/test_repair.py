@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -635,6 +636,16 @@ def test_a_dry_run_shows_the_changes_and_writes_nothing(tmp_path: Path, capsys: 
     assert main(["repair", str(file), "-o", str(tmp_path / "out.jsonl"), "--dry-run"]) == 0
     assert "insert line 2" in capsys.readouterr().out
     assert [p.name for p in tmp_path.iterdir()] == ["s.jsonl"]
+
+
+def test_a_session_that_may_be_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """G1: a file that was written a moment ago may go on growing."""
+    file = broken_file(tmp_path)
+    assert main(["repair", str(file), "-o", str(tmp_path / "one.jsonl")]) == 0
+    assert "may be in use" in capsys.readouterr().err
+    os.utime(file, (1, 1))
+    assert main(["repair", str(file), "-o", str(tmp_path / "two.jsonl")]) == 0
+    assert "may be in use" not in capsys.readouterr().err
 
 
 def test_bytes_that_are_left_out_are_written_beside_the_new_file(tmp_path: Path) -> None:
