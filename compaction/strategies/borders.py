@@ -34,6 +34,10 @@ class MessageFacts:
 
 def messages_of(view: ContextView) -> list[MessageFacts]:
     """The request's blocks grouped by the record they come from, in request order."""
+    return view.derived("messages", _messages_of)
+
+
+def _messages_of(view: ContextView) -> list[MessageFacts]:
     groups: list[list[int]] = []
     previous: tuple[int, int] | None = None
     for number, part in enumerate(view.parts):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from compaction.diagnosis.requests import REQUEST_RULES
 from compaction.diagnosis.view import RequestView
 from compaction.request.wire import Json, Origin, WireRequest
 from compaction.transcript.kinds import CLEARED_MARKER, Flag, RecordKind
+
+T = TypeVar("T")
 
 _SHORT = 200
 """Characters up to which the size of a block is remembered by its text."""
@@ -107,6 +109,7 @@ class ContextView:
         self.wire = wire
         self.family: TokenizerFamily = tokenizer_family(wire.model)
         self._short: dict[tuple[str, str], int] = {}
+        self._derived: dict[str, Any] = {}
 
     @cached_property
     def _estimates(self) -> dict[Place, float]:
@@ -360,6 +363,13 @@ class ContextView:
         """The tool pairs whose results are among these parts, in order."""
         found = (self.pair_at.get(part.place) for part in parts if part.type == "tool_result")
         return [pair for pair in found if pair is not None]
+
+    def derived(self, name: str, make: Callable[[ContextView], T]) -> T:
+        """What `make` finds in this view, found once for all strategies."""
+        if name not in self._derived:
+            self._derived[name] = make(self)
+        found: T = self._derived[name]
+        return found
 
     @cached_property
     def violations(self) -> list[Violation]:

@@ -156,12 +156,15 @@ def measure_after(
 
 def new_violations(view: ContextView, after: WireRequest) -> tuple[Violation, ...]:
     """The rules that `after` breaks and `before` did not, or not at as many places: those are the plan's doing."""
+    broken = structural_violations(after)
+    if not broken:
+        return ()
     there: dict[tuple[str, tuple[str, ...]], int] = {}
     for violation in view.violations:
         key = (violation.rule, violation.ids)
         there[key] = there.get(key, 0) + max(1, len(violation.places))
     fresh = []
-    for violation in structural_violations(after):
+    for violation in broken:
         key = (violation.rule, violation.ids)
         there[key] = there.get(key, 0) - max(1, len(violation.places))
         if there[key] < 0:

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from compaction.accounting.estimate import rough_tokens_of_block
-from compaction.strategies.context import ToolPair
+from compaction.strategies.context import ContextView, ToolPair
 from compaction.strategies.finish import does_not_apply, make_plan, with_notes
 from compaction.strategies.microcompact import COMPACTABLE_TOOLS, cleared_block, compactable_results
 from compaction.strategies.plan import Item, Plan, StrategyInput, is_main_thread, item_of
@@ -55,7 +55,7 @@ class MicrocompactTime:
         results = compactable_results(given.view, settings.compactable_tools)
         kept = results[-max(1, settings.keep_recent) :]
         older = results[: len(results) - len(kept)]
-        chosen = [pair for pair in older if given.view.recorded(pair.result).get("content") != CLEARED_MARKER]
+        chosen = [pair for pair in older if not cleared_on_record(given.view, pair)]
         if not chosen:
             reason = f"there is nothing to clear: {len(results)} compactable results, the newest {len(kept)} are kept"
             return does_not_apply(given, self.name, self.title, settings, reason)
@@ -108,10 +108,18 @@ def newest_answer_ms(given: StrategyInput) -> int:
     return 0
 
 
+def cleared_on_record(view: ContextView, pair: ToolPair) -> bool:
+    """Whether a result's record holds the marker already: one that only the client clears does not."""
+    return pair.cleared and view.recorded(pair.result).get("content") == CLEARED_MARKER
+
+
 def clear(rewrite: Rewrite, chosen: list[ToolPair], marker: str = CLEARED_MARKER) -> None:
     """Replace the content of these results by the marker."""
     for pair in chosen:
-        recorded = rewrite.view.recorded(pair.result)
+        content = pair.result.value.get("content")
+        # Only what a reminder was appended to differs from its record.
+        extended = not isinstance(content, str) or "<system-reminder>" in content
+        recorded = rewrite.view.recorded(pair.result) if extended else {}
         rewrite.replace(pair.result, cleared_block(pair.result.value, recorded, marker), [(("content",), marker)])
 
 

@@ -72,6 +72,8 @@ class Rewrite:
 
     def request(self) -> WireRequest:
         """The request afterwards; user messages that a removal brought together are joined as the client does."""
+        if not self._removed and not self._stand_ins:
+            return replace(self.view.wire, messages=self._replaced_only(), verified="profile")
         inserted = {s.first: s for s in self._stand_ins}
         joiner = Joiner(self.view)
         origin = -1
@@ -83,6 +85,16 @@ class Rewrite:
                 joiner.add(role, content, origins, joins=new or origin == -2 or self._met(number), new=new)
                 origin = -2 if new else number
         return replace(self.view.wire, messages=joiner.finished(), verified="profile")
+
+    def _replaced_only(self) -> list[WireMessage]:
+        """The messages where only the content of blocks changes: nothing moves, so nothing joins."""
+        messages = list(self.view.wire.messages)
+        for (number, position), (block, _) in self._replaced.items():
+            message = messages[number]
+            if message is self.view.wire.messages[number]:
+                message = messages[number] = WireMessage(message.role, list(message.content), message.origins)
+            message.content[position] = block
+        return messages
 
     def _met(self, number: int) -> bool:
         """Whether all between message `number` and the kept one before it went, so that they came together there."""
