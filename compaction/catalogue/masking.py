@@ -79,6 +79,10 @@ _PLACEHOLDER = re.compile(
 _CALL_OR_TYPE = re.compile(r"^[A-Za-z_][A-Za-z_.]*$")
 
 
+_HINTS = tuple(dict.fromkeys(hint for kind in SECRET_KINDS for hint in kind.hints))
+"""Looked for once a text, since most texts have none."""
+
+
 def mask_secrets(text: str) -> str:
     """The text with every recognised secret replaced by `•••` and its kind; what surrounds it stays readable.
 
@@ -86,9 +90,11 @@ def mask_secrets(text: str) -> str:
     of them; values in quotation marks or with digits are not.
     """
     lower = text.lower()
-    for kind in SECRET_KINDS:
-        if any(hint in lower for hint in kind.hints):
-            text = kind.pattern.sub(_replacement(kind), text)
+    present = [hint for hint in _HINTS if hint in lower]
+    if present:
+        for kind in SECRET_KINDS:
+            if any(hint in present for hint in kind.hints):
+                text = kind.pattern.sub(_replacement(kind), text)
     return text
 
 

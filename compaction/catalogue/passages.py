@@ -54,41 +54,53 @@ def passages_of(transcript: Transcript, lines_before: int = 0) -> Iterator[Passa
         lines_before: line feeds in the file before the slice.
     """
     tool_of: dict[int, str] = {}
-    for record in range(len(transcript)):
-        kind = transcript.kind[record]
-        line = int(transcript.line[record]) + lines_before
-        time = int(transcript.timestamp_ms[record])
-        if kind in (RecordKind.USER, RecordKind.ASSISTANT):
-            for part, tool, key, text in _of_message(transcript, record, tool_of):
+    places = zip(
+        transcript.kind.tolist(),
+        (transcript.line + lines_before).tolist(),
+        transcript.timestamp_ms.tolist(),
+        strict=True,
+    )
+    for record, (kind, line, time) in enumerate(places):
+        if kind in (_USER, _ASSISTANT):
+            for part, tool, key, text in _of_message(transcript, record, kind, tool_of):
                 for piece in pieces(text):
                     yield Passage(line, part, tool, key, time, piece)
-        elif kind == RecordKind.ATTACHMENT and transcript.type_name(record) == "attachment/queued_command":
+        elif kind == _ATTACHMENT and transcript.type_name(record) == "attachment/queued_command":
             attachment = transcript.payload(record).get("attachment")
             prompt = attachment.get("prompt") if isinstance(attachment, dict) else None
             for piece in pieces(flat_text(prompt)):
                 yield Passage(line, PROMPT, "", 0, time, piece)
 
 
-def _of_message(transcript: Transcript, record: int, tool_of: dict[int, str]) -> Iterator[tuple[str, str, int, str]]:
+# Plain numbers: looking a member up in an enumeration takes longer than the rest of the loop.
+_USER, _ASSISTANT, _ATTACHMENT = int(RecordKind.USER), int(RecordKind.ASSISTANT), int(RecordKind.ATTACHMENT)
+_META, _COMPACT_SUMMARY = int(Flag.META), int(Flag.COMPACT_SUMMARY)
+_TEXT, _THINKING = int(BlockType.TEXT), int(BlockType.THINKING)
+_CALLS = (int(BlockType.TOOL_USE), int(BlockType.SERVER_TOOL_USE))
+_RESULTS = (int(BlockType.TOOL_RESULT), int(BlockType.SERVER_TOOL_RESULT))
+
+
+def _of_message(
+    transcript: Transcript, record: int, role: int, tool_of: dict[int, str]
+) -> Iterator[tuple[str, str, int, str]]:
     flags = int(transcript.flags[record])
-    typed = ANSWER if transcript.kind[record] == RecordKind.ASSISTANT else PROMPT
-    if flags & Flag.COMPACT_SUMMARY:
-        typed = SUMMARY
+    typed = SUMMARY if flags & _COMPACT_SUMMARY else ANSWER if role == _ASSISTANT else PROMPT
     content = transcript.message(record).get("content")
     rows = transcript.blocks_of(record)
     blocks = [content] if isinstance(content, str) else content if isinstance(content, list) else []
     for row, block in zip(rows, blocks, strict=False):
-        kind = transcript.block_type[row]
-        key = signed(int(transcript.block_key[row]))
-        if kind == BlockType.TEXT:
-            if not flags & Flag.META:
+        kind = int(transcript.block_type[row])
+        if kind == _TEXT:
+            if not flags & _META:
                 yield typed, "", 0, block if isinstance(block, str) else _member(block, "text")
-        elif kind == BlockType.THINKING:
+        elif kind == _THINKING:
             yield THINKING, "", 0, _member(block, "thinking")
-        elif kind in (BlockType.TOOL_USE, BlockType.SERVER_TOOL_USE):
+        elif kind in _CALLS:
+            key = signed(int(transcript.block_key[row]))
             tool = tool_of[key] = transcript.block_tool(row)
             yield TOOL_USE, tool, key, f"{tool}\n{flat_text(block.get('input'))}"
-        elif kind in (BlockType.TOOL_RESULT, BlockType.SERVER_TOOL_RESULT):
+        elif kind in _RESULTS:
+            key = signed(int(transcript.block_key[row]))
             yield TOOL_RESULT, tool_of.get(key, ""), key, flat_text(block.get("content"))
 
 
