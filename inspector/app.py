@@ -82,6 +82,9 @@ def install_hooks(context: AppContext) -> None:
 
 def run(paths: Sequence[str]) -> int:
     """Open the window with the given files, or its start page, and run until it is closed."""
+    # Before anything is drawn: an interrupt in the middle of painting would crash Qt instead of closing the window.
+    interrupted = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: interrupted.set())
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     if sys.stderr is not None:
         faulthandler.enable()
@@ -105,10 +108,9 @@ def run(paths: Sequence[str]) -> int:
     for path in paths:
         window.open_path(Path(path))
     # Ctrl+C in the terminal: Python only sees the signal while it runs, so give it a moment now and then.
-    signal.signal(signal.SIGINT, lambda *_: window.close())
     heartbeat = QTimer()
-    heartbeat.start(500)
-    heartbeat.timeout.connect(lambda: None)
+    heartbeat.start(250)
+    heartbeat.timeout.connect(lambda: window.close() if interrupted.is_set() else None)
     code = app.exec()
     window.live.stop()
     server.close()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -127,18 +127,34 @@ def test_a_session_can_be_walked_on_a_real_display(display: str, tmp_path: Path,
     assert (tmp_path / "config" / "window.ini").stat().st_size > 100
 
 
+SHOW = """
+import sys
+import inspector.__main__ as program
+import inspector.views.main_window as module
+
+original = module.MainWindow.showEvent
+
+def shown(self, event):
+    original(self, event)
+    print("SHOWN", flush=True)
+
+module.MainWindow.showEvent = shown
+sys.exit(program.main([]))
+"""
+
+
 def test_the_window_opens_without_a_file_and_ends_on_a_signal(display: str, tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "inspector"],
+        [sys.executable, "-c", SHOW],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=environment(display, tmp_path),
         cwd=ROOT,
     )
-    time.sleep(3)
-    assert process.poll() is None
-    process.send_signal(2)
-    _, errors = process.communicate(timeout=30)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "SHOWN\n"
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
