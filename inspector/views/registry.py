@@ -83,6 +83,7 @@ VIEWS: list[ViewSpec] = [
         "center",
         "inspector.views.as_sent_view:AsSentView",
         help="requests",
+        wide=True,
         tip="The request a client sends, beside the records it is made of: cleared, dropped, merged, injected.",
     ),
     ViewSpec(
