@@ -55,6 +55,7 @@ class Library(QObject):
         self._catalogue: Catalogue | None = None
         self._opening = threading.Lock()
         self._refreshing: Job[IndexReport] | None = None
+        self._last: Listing | None = None
         self._again = QTimer(self)
         self._again.setInterval(REFRESH_MILLISECONDS)
         self._again.timeout.connect(self.refresh)
@@ -75,6 +76,7 @@ class Library(QObject):
     def change_settings(self, settings: LibrarySettings) -> None:
         """Store other settings and begin anew with the catalogue they name."""
         save_library_settings(settings)
+        self._last = None
         running = self._again.isActive()
         self.close()
         if running:
@@ -133,8 +135,17 @@ class Library(QObject):
             return refresh(catalogue, folders, progress)
 
     def _on_refreshed(self, report: IndexReport) -> None:
-        self.reload()
+        changed = report.indexed or report.removed or report.renamed or report.examined
+        if changed or self._last is None:
+            self.reload()
+        else:
+            # The same sessions at a later moment: who is being written to may have changed, nothing else.
+            self._take(replace(self._last, now=time.time()))
         self.refreshed.emit(report)
+
+    def _take(self, listing: Listing) -> None:
+        self._last = listing
+        self.listed.emit(listing)
 
     def _on_refresh_end(self, job: Job[IndexReport]) -> None:
         if job is self._refreshing:
@@ -151,7 +162,7 @@ class Library(QObject):
             return Listing(tuple(list_sessions(catalogue)), time.time(), catalogue.notice)
 
         op = Op("Listing sessions", work, token=f"list {id(self)}", quiet=True)
-        self._runner.start(op).success(self.listed.emit).failure(self.failed.emit)
+        self._runner.start(op).success(self._take).failure(self.failed.emit)
 
     def totals(self, ids: Sequence[int]) -> Job[Totals]:
         """What some sessions used together, every response counted once."""

@@ -211,6 +211,12 @@ class LibraryModel(QAbstractTableModel):
         """Show other sessions; `now` (seconds since 1970) tells which are being written."""
         self._rebuild(tuple(entries), now)
 
+    def set_now(self, now: float) -> None:
+        """Mark the sessions that are being written at another moment (seconds since 1970)."""
+        self._now = now
+        if self._rows:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, len(COLUMNS) - 1))
+
     def set_filter(self, shown: Callable[[SessionEntry], bool]) -> None:
         """Show only the sessions that pass."""
         self._shown = shown

@@ -170,6 +170,9 @@ class LibrarySessions(QWidget):
 
     def _on_listed(self, listing: Listing) -> None:
         self._now = listing.now
+        if listing.entries is self.model.entries:
+            self.model.set_now(listing.now)
+            return
         path = self.project
         self.projects.set_entries(listing.entries)
         self.tree.setCurrentIndex(self.projects.index(self.projects.row_of(path), 0))

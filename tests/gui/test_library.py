@@ -186,6 +186,15 @@ def test_changed_folders_are_noticed(window: LibraryWindow, context: AppContext,
     assert titles(window) == ["harbour"]
 
 
+def test_a_look_that_finds_nothing_new_adds_nothing_up_again(window: LibraryWindow, context: AppContext) -> None:
+    titles_of_jobs: list[str] = []
+    context.runner.started.connect(lambda job: titles_of_jobs.append(job.op.title))
+    window.library.refresh()
+    assert context.runner.wait_until_idle(30)
+    assert titles_of_jobs == ["Indexing sessions"]
+    assert titles(window) == ["bakery", "harbour"]
+
+
 def test_a_folder_can_be_added(window: LibraryWindow, context: AppContext, tmp_path: Path) -> None:
     build(tmp_path / "more")
     window.add_folder(tmp_path / "more")

@@ -18,6 +18,7 @@ from inspector.views.charts.axes import DollarAxis, TokenAxis
 
 if TYPE_CHECKING:
     from compaction.catalogue.entries import UsagePoint
+    from compaction.catalogue.indexer import IndexReport
 
 MEASURES = ("Cost (USD)", "Tokens", "Responses")
 GROUPS = (("By project", "project"), ("By model", "model"))
@@ -78,11 +79,15 @@ class UsageChart(QWidget):
         layout.addWidget(self.summary)
         self.measure.currentIndexChanged.connect(self._draw)
         self.group.currentIndexChanged.connect(self.ask)
-        library.refreshed.connect(self.ask)
+        library.refreshed.connect(self._on_refreshed)
         context.theme.changed.connect(self._draw)
         self.ask()
 
-    def ask(self, _report: object = None) -> None:
+    def _on_refreshed(self, report: IndexReport) -> None:
+        if report.indexed or report.removed:
+            self.ask()
+
+    def ask(self) -> None:
         """Add the usage up again, in the background."""
         job = self._library.usage(["day", GROUPS[self.group.currentIndex()][1]], SessionFilter())
         job.success(self.show_points).failure(self._library.failed.emit)
