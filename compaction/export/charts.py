@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from html import escape
 
@@ -93,11 +94,10 @@ def compared_contexts(
                 )
         middle = left + slot * 0.35
         shapes.append(f'<text x="{middle:.1f}" y="{_y(below, top) - 4:.1f}" text-anchor="middle">{below:,}</text>')
-        short = title if len(title) * 6 < slot else title[: max(4, int(slot / 6) - 1)] + "…"
-        shapes.append(
-            f'<text x="{middle:.1f}" y="{_HEIGHT - 30}" text-anchor="middle">{escape(short)}'
-            f"<title>{escape(title)}</title></text>"
-        )
+        for line, words in enumerate(textwrap.wrap(title, max(6, int(slot / 6.8)))[:2]):
+            shapes.append(
+                f'<text x="{middle:.1f}" y="{_HEIGHT - 34 + 11 * line}" text-anchor="middle">{escape(words)}</text>'
+            )
     for name, tokens in lines:
         y = _y(tokens, top)
         shapes.append(f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}" class="limit"/>')

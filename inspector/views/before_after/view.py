@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QColor, QShowEvent
+from PySide6.QtGui import QColor, QFocusEvent, QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -70,6 +70,10 @@ class BeforeAfterView(QWidget):
         self.workbench.start()
         self.refresh()
 
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Pass the focus on; a focus proxy would take the other controls out of the Tab order (Qt 6.11)."""
+        self.tree.setFocus(event.reason())
+
     def _build(self) -> None:
         bar = QHBoxLayout()
         bar.setContentsMargins(8, 6, 8, 4)
@@ -106,7 +110,6 @@ class BeforeAfterView(QWidget):
         layout.addLayout(bar)
         layout.addWidget(self.totals)
         layout.addWidget(split, 1)
-        self.setFocusProxy(self.tree)
 
     def _connect(self) -> None:
         w = self.workbench

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QModelIndex, QPoint, Qt
-from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
+from PySide6.QtGui import QAction, QFocusEvent, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
@@ -58,6 +58,7 @@ class CompareView(QWidget):
         self.workbench: Workbench = workbench_of(context, document)
         self.model = ComparisonModel(self.workbench, self)
         self.table = QTableView()
+        self.table.setTabKeyNavigation(False)
         self.table.setModel(self.model)
         self.table.setAccessibleName("Strategies side by side")
         self.delegate = BarDelegate(self.workbench, context.theme)
@@ -81,6 +82,10 @@ class CompareView(QWidget):
         self.table.setCurrentIndex(self.model.index(2, 1))
 
     # Building -------------------------------------------------------------------------------------------------
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Pass the focus on; a focus proxy would take the other controls out of the Tab order (Qt 6.11)."""
+        self.table.setFocus(event.reason())
 
     def _build(self) -> None:
         self.rank.addItem("as placed", "")
@@ -131,6 +136,7 @@ class CompareView(QWidget):
         self.chosen_help.setContentsMargins(8, 0, 8, 4)
         self.chosen_help.setAccessibleName("What the strategy does")
         scroll = QScrollArea()
+        scroll.setAccessibleName("The chosen strategy and its settings")
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         inside = QWidget()
@@ -146,7 +152,10 @@ class CompareView(QWidget):
         self.apply_button.setIcon(self._context.theme.icon("apply"))
         self.apply_button.setToolTip("Carries the plan out on a copy in a tab of its own. Nothing is written.")
         self.apply_button.setEnabled(False)
-        layout.addWidget(self.apply_button)
+        below = QHBoxLayout()
+        below.setContentsMargins(8, 0, 8, 8)
+        below.addWidget(self.apply_button)
+        layout.addLayout(below)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(table)
         split.addWidget(side)
@@ -163,7 +172,6 @@ class CompareView(QWidget):
         layout.addWidget(split, 1)
         self.state.setContentsMargins(9, 2, 9, 4)
         layout.addWidget(self.state)
-        self.setFocusProxy(table)
 
     def _commands(self) -> list[tuple[str, Callable[[], None]]]:
         return [
@@ -302,6 +310,7 @@ class CompareView(QWidget):
         self.money.set_cost(plan.cost if plan is not None else None)
         self.model_summary.show_column(column)
         self.apply_button.setEnabled(can_apply(column))
+        self._context.actions.refresh()  # "Apply" in the menu follows the column
 
     def apply_chosen(self) -> None:
         """Carry the chosen column's plan out on a copy."""

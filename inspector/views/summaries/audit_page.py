@@ -73,6 +73,7 @@ class AuditPage(QWidget):
         self.fresh_text.setAccessibleName("Fresh summary")
         self.model = AuditModel(self)
         self.table = QTableView()
+        self.table.setTabKeyNavigation(False)
         self.table.setModel(self.model)
         self.table.setAccessibleName("What of the source is in the summaries")
         self.run = ModelRun(context, self)

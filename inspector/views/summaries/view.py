@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QPushButton, QTabWidget, QVBoxLayout, QWidget
 
 from inspector.context import AppContext
@@ -28,12 +30,16 @@ class SummariesView(QWidget):
         self.pages.addTab(self.dry_run, "What the &API counts")
         settings = QPushButton("API settings …")
         settings.setFlat(True)
+        settings.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         settings.clicked.connect(self._on_settings)
         self.pages.setCornerWidget(settings)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.pages)
-        self.setFocusProxy(self.pages)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Pass the focus on; a focus proxy would take the other controls out of the Tab order (Qt 6.11)."""
+        self.pages.setFocus(event.reason())
 
     def _on_settings(self) -> None:
         ApiDialog(self._context.settings, self).exec()

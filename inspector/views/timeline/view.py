@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QHBoxLayout,
@@ -89,6 +89,10 @@ class TimelineView(QWidget):
         self._accounting.ensure(context.runner)
         self._on_accounts()
 
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Pass the focus on; a focus proxy would take the other controls out of the Tab order (Qt 6.11)."""
+        self.strip.setFocus(event.reason())
+
     def _build(self) -> None:
         bar = QHBoxLayout()
         bar.setContentsMargins(8, 6, 8, 2)
@@ -133,7 +137,6 @@ class TimelineView(QWidget):
         self._playing.setInterval(PLAY_MILLISECONDS)
         self._again.setSingleShot(True)
         self._again.setInterval(_DEBOUNCE_MILLISECONDS)
-        self.setFocusProxy(self.strip)
 
     def _connect(self) -> None:
         self.previous.clicked.connect(lambda: self.step(-1))
