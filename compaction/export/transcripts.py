@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from compaction import __version__
 from compaction.export.journal import Journal
+from compaction.export.liveness import QUIET_SECONDS
 from compaction.export.verify import transcript_check
 from compaction.export.writer import Written, write_new_file
 from compaction.progress import Progress
@@ -38,7 +41,7 @@ def write_plan(
     Raises:
         UsageError, NothingWritten, Cancelled: as `write_new_file`; also when the re-read differs from the plan.
     """
-    return write_new_file(
+    written = write_new_file(
         target,
         apply_plan(transcript, plan),
         operation="compact",
@@ -49,6 +52,7 @@ def write_plan(
         check=transcript_check(transcript, plan.edits),
         progress=progress,
     )
+    return _with_liveness(written, transcript)
 
 
 def write_edits(
@@ -65,7 +69,7 @@ def write_edits(
     progress: Progress | None = None,
 ) -> Written:
     """Write the transcript that `edits` make as a new file (repairs, plain copies); see `write_new_file`."""
-    return write_new_file(
+    written = write_new_file(
         target,
         apply_edits(transcript, edits, keep_damage=keep_damage),
         operation=operation,
@@ -76,6 +80,17 @@ def write_edits(
         check=transcript_check(transcript, edits, keep_damage=keep_damage),
         progress=progress,
     )
+    return _with_liveness(written, transcript)
+
+
+def _with_liveness(written: Written, transcript: Transcript) -> Written:
+    """The output with a warning when its original is being written right now (api-rules.md G1)."""
+    newest = int(transcript.timestamp_ms.max()) / 1000 if len(transcript) else 0.0
+    age = time.time() - newest
+    if not newest or not 0 <= age < QUIET_SECONDS:
+        return written
+    text = f"the session is being written right now (its newest record is {age:.0f} seconds old): the copy ends there"
+    return replace(written, warnings=(*written.warnings, text))
 
 
 def plan_lineage(plan: Plan, at: int | None) -> dict[str, Any]:
