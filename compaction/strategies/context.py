@@ -153,7 +153,8 @@ class ContextView:
     def newest_usage(self) -> tuple[int, int, int]:
         """The newest real usage: (message number, recorded context, output) in tokens; message −1 when there is none.
 
-        An output that is only the placeholder of the stream's start counts as the rough estimate of the blocks.
+        The output counts as it is recorded, a placeholder too, as everywhere else in the program; replay, which has
+        to meet the client's own count, puts the size of the blocks in its place.
         """
         t, c = self.conversation.transcript, self.conversation
         if self.conversation.known_context is not None:
@@ -168,10 +169,7 @@ class ContextView:
             if not context or self._is_stale(records[0]):
                 continue
             usages = [u for r in c.response_records(response) if (u := t.usage(r)) is not None]
-            output = max((u.output_tokens for u in usages), default=0)
-            if not usages or usages[-1].stop_reason_null:
-                output = max(output, sum(rough_tokens_of_block(b) for b in message.content))
-            return number, context, output
+            return number, context, max((u.output_tokens for u in usages), default=0)
         return -1, 0, 0
 
     @cached_property
@@ -240,10 +238,15 @@ class ContextView:
         if message < 0 and after_compaction:
             added = sum(rough_tokens_of_block(p) for p in self._blocks_after(tail)) if tail >= 0 else 0
             return Figure(after_compaction + added, Method.ESTIMATED, source="as the last compaction left it")
-        added = sum(rough_tokens_of_block(b) for m in self.wire.messages[message + 1 :] for b in m.content)
+        added = sum(
+            rough_tokens_of_block(block)
+            for m in self.wire.messages[message + 1 :]
+            for block, origin in zip(m.content, m.origins, strict=True)
+            if origin is not None
+        )
         if message < 0:
             return Figure(added, Method.ESTIMATED, source="rough estimate of everything (compaction.md 2)")
-        method = Method.COMPUTED if added == 0 else Method.ESTIMATED
+        method = Method.RECORDED if added == 0 else Method.ESTIMATED
         return Figure(context + output + added, method, source="newest usage + rough estimate of what follows it")
 
     def _blocks_after(self, record: int) -> Iterator[Json]:
