@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from compaction.accounting.attachments import attachment_text
 from compaction.conversation import Conversation
-from compaction.strategies.context import is_client_text
+from compaction.strategies.parts import is_client_text
 from compaction.transcript import Flag, RecordKind
 
 Role = Literal["user", "assistant", "client", "summary", "boundary"]

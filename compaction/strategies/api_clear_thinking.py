@@ -5,9 +5,10 @@ from functools import partial
 
 from compaction.accounting.models import strips_earlier_thinking
 from compaction.request.wire import Json
-from compaction.strategies.context import ContextView, Part
+from compaction.strategies.context import ContextView
 from compaction.strategies.finish import does_not_apply, make_plan, with_notes
 from compaction.strategies.microcompact_time import newest_answer_ms
+from compaction.strategies.parts import Part
 from compaction.strategies.plan import Plan, StrategyInput, item_of
 from compaction.strategies.records import NewRecords
 from compaction.strategies.rewrite import Rewrite

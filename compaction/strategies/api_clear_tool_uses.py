@@ -6,8 +6,9 @@ from functools import partial
 from typing import Any
 
 from compaction.request.wire import Json
-from compaction.strategies.context import ContextView, ToolPair
+from compaction.strategies.context import ContextView
 from compaction.strategies.finish import does_not_apply, make_plan, with_notes
+from compaction.strategies.parts import ToolPair
 from compaction.strategies.plan import Item, Plan, StrategyInput, item_of
 from compaction.strategies.records import NewRecords
 from compaction.strategies.rewrite import Rewrite

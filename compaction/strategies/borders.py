@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from compaction.accounting.estimate import rough_tokens_of_block
-from compaction.strategies.context import ContextView, RoundSpan
+from compaction.strategies.context import ContextView
+from compaction.strategies.parts import RoundSpan
 from compaction.transcript.kinds import Flag
 
 

@@ -8,9 +8,10 @@ from itertools import pairwise
 from compaction.accounting.estimate import rough_tokens_of_block
 from compaction.request.wire import Json
 from compaction.strategies.compacting import has_answers
-from compaction.strategies.context import COLLAPSED, ContextView, Part
+from compaction.strategies.context import ContextView
 from compaction.strategies.files import file_touch
 from compaction.strategies.finish import does_not_apply, make_plan, with_notes
+from compaction.strategies.parts import COLLAPSED, Part
 from compaction.strategies.plan import Item, Plan, StrategyInput, item_of
 from compaction.strategies.records import NewRecords
 from compaction.strategies.rewrite import Rewrite, carries_reminders

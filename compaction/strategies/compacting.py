@@ -8,9 +8,9 @@ from typing import Any
 
 from compaction.diagnosis.models import binds_thinking
 from compaction.request.wire import Json, WireRequest
-from compaction.strategies.context import Part, is_client_text
 from compaction.strategies.finish import does_not_apply, make_plan, measure_after, trigger, with_notes
 from compaction.strategies.joining import Joiner, has_early_attachment
+from compaction.strategies.parts import Part, is_client_text
 from compaction.strategies.plan import Item, Plan, StrategyInput, item_of
 from compaction.strategies.prompts import SummaryKind, SummaryMessage
 from compaction.strategies.records import BOUNDARY_SINCE, NO_RESPONSE, NewRecords

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -21,78 +20,13 @@ from compaction.diagnosis.model import Violation
 from compaction.diagnosis.requests import REQUEST_RULES
 from compaction.diagnosis.view import RequestView
 from compaction.request.wire import Json, Origin, WireRequest
+from compaction.strategies.parts import Part, Place, RoundSpan, ToolPair, category_of, is_client_text, sum_by_category
 from compaction.transcript.kinds import CLEARED_MARKER, Flag, RecordKind
 
 T = TypeVar("T")
 
 _SHORT = 200
 """Characters up to which the size of a block is remembered by its text."""
-
-Place = tuple[int, int]
-"""A block of the request: (message number, block number), 0-based."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One block of the request.
-
-    Attributes:
-        place: where it lies in the request.
-        role: of its message.
-        value: the block itself; shared, never changed.
-        origin: the record it comes from, None when the client puts it in.
-        record: the origin's record, or that of the block before it in the request (−1 at the very beginning).
-        category: what it counts as.
-        tokens: its share of the context, whole tokens; the shares and the system's add up to the context.
-        type: the block's `type`; text: the text of a text block, "" for others.
-    """
-
-    place: Place
-    role: str
-    value: Json
-    origin: Origin | None
-    record: int
-    category: Category
-    tokens: int
-    type: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolPair:
-    """A tool result in the request with the call it answers; `use` is None for an orphan. `tool` "" when unknown."""
-
-    id: str
-    tool: str
-    use: Part | None
-    result: Part
-
-    @property
-    def cleared(self) -> bool:
-        """Whether its content is the cleared marker already (compaction.md 4)."""
-        content = self.result.value.get("content")
-        # A reminder that the client puts behind a result becomes part of its text.
-        return isinstance(content, str) and (content == CLEARED_MARKER or content.startswith(CLEARED_MARKER + "\n\n"))
-
-    @property
-    def input(self) -> Mapping[str, Any]:
-        """The call's input, {} when there is none."""
-        found = self.use.value.get("input") if self.use is not None else None
-        return found if isinstance(found, dict) else {}
-
-    @property
-    def failed(self) -> bool:
-        """Whether the result says that the call failed."""
-        return self.result.value.get("is_error") is True
-
-
-@dataclass(frozen=True, slots=True)
-class RoundSpan:
-    """One API round of the request: messages `first` … `end` − 1 (compaction.md 3)."""
-
-    number: int
-    first: int
-    end: int
 
 
 class ContextView:
@@ -464,60 +398,3 @@ def structural_violations(request: WireRequest) -> list[Violation]:
     """The rules of structure that a request breaks: those that a strategy could break."""
     view = RequestView(request)
     return [found for rule in REQUEST_RULES if rule.rule in _STRUCTURE for found in rule.check(view)]
-
-
-def sum_by_category(system: int, parts: Iterable[Part]) -> dict[Category, int]:
-    """Tokens of parts by category, every category present."""
-    totals = dict.fromkeys(Category, 0)
-    totals[Category.SYSTEM_AND_TOOLS] = system
-    for part in parts:
-        totals[part.category] += part.tokens
-    return totals
-
-
-def category_of(role: str, block: Json, flags: int, attached: bool) -> Category:
-    """What a block of the request counts as (cli.md `categories`).
-
-    Args:
-        flags: of the record it comes from (`Flag`), 0 for none.
-        attached: the client put it in, or it comes from an attachment record.
-    """
-    kind = block.get("type")
-    if kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
-        return Category.TOOL_USE
-    if kind in ("thinking", "redacted_thinking"):
-        return Category.THINKING
-    if kind in ("image", "document", "container_upload"):
-        return Category.IMAGES
-    if isinstance(kind, str) and kind.endswith("tool_result"):
-        return Category.TOOL_RESULT
-    if kind == "compaction" or flags & Flag.COMPACT_SUMMARY:
-        return Category.SUMMARY
-    if role == "assistant":
-        return Category.ASSISTANT_TEXT
-    return Category.ATTACHMENTS if attached or role == "system" or flags & Flag.META else Category.USER_TEXT
-
-
-COLLAPSED = "<collapsed-segment>"
-"""How the stand-in of a folded segment begins (compaction.md 9)."""
-
-_CLIENT_TEXTS = (
-    "<system-reminder>",
-    "<local-command-",
-    "<command-name>",
-    "<command-message>",
-    "<task-notification>",
-    "<teammate-message",
-    "<bash-stdout>",
-    "<bash-stderr>",
-    "[Request interrupted by user",
-    "Caveat: The messages below were generated by the user while running local commands",
-    "This session is being continued from a previous conversation",
-    COLLAPSED,
-)
-"""How texts begin that the client writes into user records (transcript-format.md 9)."""
-
-
-def is_client_text(text: str) -> bool:
-    """Whether a user text was written by the client rather than typed."""
-    return text.lstrip().startswith(_CLIENT_TEXTS)

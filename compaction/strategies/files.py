@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from compaction.strategies.context import ToolPair
+from compaction.strategies.parts import ToolPair
 
 FileAction = Literal["read", "edit", "write"]
 

@@ -13,8 +13,9 @@ from compaction.diagnosis.model import Violation
 from compaction.request.assemble import assemble
 from compaction.request.wire import Json, Origin, WireMessage, WireRequest
 from compaction.strategies.apply import applied
-from compaction.strategies.context import ContextView, structural_violations, sum_by_category
+from compaction.strategies.context import ContextView, structural_violations
 from compaction.strategies.files import files_in
+from compaction.strategies.parts import sum_by_category
 from compaction.strategies.plan import Lost, Plan, StrategyInput, no_edits
 from compaction.strategies.thinking import THINKING_TYPES
 from compaction.transcript.edits import Edit

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compaction.request.wire import Json
-from compaction.strategies.context import ContextView, ToolPair
+from compaction.strategies.context import ContextView
+from compaction.strategies.parts import ToolPair
 from compaction.transcript.kinds import CLEARED_MARKER
 
 COMPACTABLE_TOOLS = (

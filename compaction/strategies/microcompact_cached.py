@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 from compaction.accounting.models import model_version
 from compaction.request.wire import Json
-from compaction.strategies.context import ToolPair
 from compaction.strategies.finish import does_not_apply, make_plan, with_notes
 from compaction.strategies.microcompact import COMPACTABLE_TOOLS, compactable_results
 from compaction.strategies.microcompact_time import MicrocompactTimeSettings, clear, cleared_items, refusal_of
+from compaction.strategies.parts import ToolPair
 from compaction.strategies.plan import Plan, StrategyInput, is_main_thread
 from compaction.strategies.records import NewRecords
 from compaction.strategies.rewrite import Rewrite

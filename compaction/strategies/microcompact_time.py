@@ -4,9 +4,10 @@ import math
 from dataclasses import dataclass
 
 from compaction.accounting.estimate import rough_tokens_of_block
-from compaction.strategies.context import ContextView, ToolPair
+from compaction.strategies.context import ContextView
 from compaction.strategies.finish import does_not_apply, make_plan, with_notes
 from compaction.strategies.microcompact import COMPACTABLE_TOOLS, cleared_block, compactable_results
+from compaction.strategies.parts import ToolPair
 from compaction.strategies.plan import Item, Plan, StrategyInput, is_main_thread, item_of
 from compaction.strategies.records import NewRecords
 from compaction.strategies.rewrite import Rewrite

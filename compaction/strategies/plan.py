@@ -12,7 +12,8 @@ from compaction.accounting.prices import PriceSet
 from compaction.accounting.thresholds import Thresholds
 from compaction.conversation import Conversation
 from compaction.request.wire import Json, WireRequest
-from compaction.strategies.context import ContextView, Part
+from compaction.strategies.context import ContextView
+from compaction.strategies.parts import Part
 from compaction.transcript.edits import Edit
 
 if TYPE_CHECKING:

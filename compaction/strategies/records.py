@@ -177,12 +177,16 @@ class NewRecords:
         }
 
 
+_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_000
+"""The first and the last second of a four-digit year."""
+
+
 def is_summary(flags: int) -> bool:
     """Whether a record's flags say that it is a compaction's summary."""
     return bool(flags & Flag.COMPACT_SUMMARY)
 
 
 def iso_time(milliseconds: int) -> str:
-    """Milliseconds since the epoch as the client writes times."""
-    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    """Milliseconds since the epoch as the client writes times; no year before 1 or after 9999 can be written."""
+    moment = datetime.fromtimestamp(min(max(milliseconds, _FIRST_MS), _LAST_MS) / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -10,7 +10,7 @@ import numpy as np
 
 from compaction.accounting.estimate import rough_tokens_of_block
 from compaction.accounting.models import is_synthetic
-from compaction.accounting.profiles import profile_for
+from compaction.accounting.profiles import profile_for, recorded_profile
 from compaction.accounting.settings import WindowSettings
 from compaction.accounting.thresholds import Thresholds, thresholds_for
 from compaction.conversation import Compaction, Conversation
@@ -211,10 +211,11 @@ class _Limits:
         self._cached = lru_cache(maxsize=None)(self._thresholds)
 
     def of(self, fact: RoundFacts) -> Thresholds:
-        return self._cached(self._client or fact.version, fact.model)
+        return self._cached(fact.version, fact.model)
 
     def _thresholds(self, version: str, model: str) -> Thresholds:
-        return thresholds_for(profile_for(version), model, self._window, self._largest)
+        profile = profile_for(self._client) if self._client else recorded_profile(version)
+        return thresholds_for(profile, model, self._window, self._largest)
 
 
 def _prediction_for(

@@ -10,8 +10,9 @@ from typing import Any
 
 from compaction.accounting.estimate import CHARACTERS_PER_TOKEN_ROUGH, compact_json, rough_tokens
 from compaction.request.wire import Json
-from compaction.strategies.context import ContextView, Part, ToolPair
+from compaction.strategies.context import ContextView
 from compaction.strategies.files import file_touch
+from compaction.strategies.parts import Part, ToolPair
 from compaction.strategies.plan import Item
 from compaction.strategies.settings import setting
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from compaction.request.wire import Json, Origin, WireMessage, WireRequest
-from compaction.strategies.context import ContextView, Part, Place
+from compaction.strategies.context import ContextView
 from compaction.strategies.joining import Joiner
+from compaction.strategies.parts import Part, Place
 from compaction.strategies.records import NewRecords
 from compaction.transcript import key_of, patching
 from compaction.transcript.edits import Edit, InsertRecord, RemoveRecord, ReplaceRecord

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compaction.strategies.context import ContextView, Part, RoundSpan, ToolPair
+from compaction.strategies.context import ContextView
 from compaction.strategies.files import FileTouch, file_touch
 from compaction.strategies.finish import does_not_apply, make_plan, with_notes
+from compaction.strategies.parts import Part, RoundSpan, ToolPair
 from compaction.strategies.plan import Plan, StrategyInput, item_of
 from compaction.strategies.records import NewRecords
 from compaction.strategies.rewrite import Rewrite, carries_reminders

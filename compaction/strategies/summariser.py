@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from compaction.strategies.context import ContextView, Part, ToolPair
+from compaction.strategies.context import ContextView
 from compaction.strategies.files import file_touch
+from compaction.strategies.parts import Part, ToolPair
 from compaction.strategies.prompts import SummaryKind, section_titles
 from compaction.transcript.kinds import Flag
 

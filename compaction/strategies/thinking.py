@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from compaction.diagnosis.models import binds_thinking
-from compaction.strategies.context import ContextView, Part, Place
+from compaction.strategies.context import ContextView
+from compaction.strategies.parts import Part, Place
 
 THINKING_TYPES = ("thinking", "redacted_thinking")
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from compaction.accounting.estimate import rough_tokens, rough_tokens_of_block
 from compaction.accounting.models import is_synthetic
 from compaction.accounting.prices import PriceSet, Usage
-from compaction.accounting.profiles import profile_for
+from compaction.accounting.profiles import profile_for, recorded_profile
 from compaction.accounting.settings import WindowSettings
 from compaction.accounting.thresholds import Thresholds, thresholds_for
 from compaction.conversation import Conversation
@@ -255,8 +255,9 @@ class _Run:
             self._fire(fact, "api-clear-tool-uses", self._clear(edit.keep, None, edit.clear_at_least))
 
     def _thresholds(self, fact: RoundFacts) -> Thresholds:
-        version = self.settings.client or fact.version
-        return thresholds_for(profile_for(version), fact.model, self.settings.window, self.largest_recorded)
+        client = self.settings.client
+        profile = profile_for(client) if client else recorded_profile(fact.version)
+        return thresholds_for(profile, fact.model, self.settings.window, self.largest_recorded)
 
     def _fire(self, fact: RoundFacts, strategy: str, before: float) -> None:
         if before > self.context:

@@ -13,7 +13,8 @@ from compaction.conversation import Conversation
 from compaction.data_folder import data_folder, ensure
 from compaction.errors import CompactoscopeError
 from compaction.resources import resource
-from compaction.strategies.context import ContextView, Part
+from compaction.strategies.context import ContextView
+from compaction.strategies.parts import Part
 from compaction.strategies.summariser import Summariser, SummaryTask
 
 EXTRACTION_WAIT_SECONDS = 15.0
