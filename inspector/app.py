@@ -20,6 +20,7 @@ from inspector.context import AppContext
 from inspector.settings import SINGLE_INSTANCE, THEME, Settings
 from inspector.single_instance import InstanceServer, hand_over
 from inspector.theme import Mode, Theme
+from inspector.work.smooth import IdleCollector
 
 if TYPE_CHECKING:
     from inspector.views.main_window import MainWindow
@@ -98,6 +99,7 @@ def run(paths: Sequence[str]) -> int:
         return 0
     context = make_context(settings)
     install_hooks(context)
+    IdleCollector(context.runner)
     app.setWindowIcon(context.theme.icon("app", "accent"))
     window = MainWindow(context)
     window.restore_layout()

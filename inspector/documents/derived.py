@@ -13,6 +13,7 @@ from PySide6.QtGui import QUndoCommand
 from compaction.conversation import Session
 from compaction.progress import Progress
 from compaction.strategies.apply import derived
+from compaction.strategies.plan import no_edits
 from inspector.documents.document import Document
 from inspector.documents.workbench import Column, Point, Workbench
 from inspector.work.jobs import Job, Op
@@ -55,9 +56,16 @@ def step_text(column: Column, plan: Plan, point: Point) -> str:
 def can_apply(column: Column | None) -> bool:
     """Whether a column's plan is there, current, changes records, and breaks no API rule."""
     plan = column.plan if column is not None and not column.stale else None
-    if plan is None or not plan.applies or not plan.edits:
+    if plan is None or not plan.applies or not _changes_records(plan):
         return False
     return not any(violation.severity == "error" for violation in plan.violations)
+
+
+def _changes_records(plan: Plan) -> bool:
+    """Whether there is anything to carry out; the edits themselves are made in a worker, they can take long."""
+    if plan.server_edit is not None:
+        return bool(plan.edits)
+    return plan.make_edits is not no_edits
 
 
 def apply_column(context: AppContext, document: Document, workbench: Workbench, column: Column) -> Job[Session]:

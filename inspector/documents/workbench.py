@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from inspector.context import AppContext
     from inspector.documents.document import Document
 
-DEBOUNCE_MILLISECONDS = 80
+DEBOUNCE_MILLISECONDS = 40
 """Wait after the last change of a setting before a preview starts; first results have to come within 150 ms."""
 
 PointKind = Literal["end", "round", "compaction"]

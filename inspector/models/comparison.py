@@ -143,6 +143,7 @@ class ComparisonModel(QAbstractTableModel):
     def __init__(self, workbench: Workbench, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.workbench = workbench
+        self._given: StrategyInput | None = None
         workbench.columns_changed.connect(self._reset)
         workbench.column_updated.connect(self._updated)
 
@@ -156,13 +157,21 @@ class ComparisonModel(QAbstractTableModel):
         self.endResetModel()
 
     def _updated(self, column: Column) -> None:
-        last = len(FIGURES) - 1
         if column in self.workbench.columns:
             number = self.workbench.columns.index(column) + 1
-            self.dataChanged.emit(self.index(0, number), self.index(last, number))
+            # While it is computed anew only the bar (paler) and the header (…) look different.
+            self._tell_cells(number, BAR_ROW + 1 if column.stale and column.plan is not None else len(FIGURES))
             self.headerDataChanged.emit(Qt.Orientation.Horizontal, number, number)
-        # The untouched session is known as soon as the first plan is.
-        self.dataChanged.emit(self.index(0, 0), self.index(last, 0))
+        if self.workbench.given is not self._given:
+            # The untouched session is known as soon as the first plan is.
+            self._given = self.workbench.given
+            self._tell_cells(0, len(FIGURES))
+
+    def _tell_cells(self, number: int, rows: int) -> None:
+        # One by one: for a range the view paints everything again, for one cell only that.
+        for row in range(rows):
+            cell = self.index(row, number)
+            self.dataChanged.emit(cell, cell)
 
     def rowCount(self, parent: Index = _ROOT) -> int:
         return 0 if parent.isValid() else len(FIGURES)

@@ -8,13 +8,13 @@ from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
 from compaction.accounting.categories import Category
 from inspector.documents.workbench import Workbench
-from inspector.models.comparison import BAR_ROW, COLUMN_ROLE
+from inspector.models.comparison import COLUMN_ROLE
 from inspector.theme import Theme
 from inspector.views.compare.stack import paint_stack, short_tokens, y_of
 
 
 class BarDelegate(QStyledItemDelegate):
-    """Paints row `BAR_ROW` of a `ComparisonModel`; the other rows are text."""
+    """Paints the cells of row `BAR_ROW` of a `ComparisonModel`."""
 
     def __init__(self, workbench: Workbench, theme: Theme) -> None:
         super().__init__()
@@ -46,9 +46,6 @@ class BarDelegate(QStyledItemDelegate):
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
-        if index.row() != BAR_ROW:
-            super().paint(painter, option, index)
-            return
         rect: QRect = option.rect
         painter.save()
         painter.fillRect(rect, self._theme.named("base"))

@@ -48,6 +48,8 @@ class BreakEven(QWidget):
 
     def set_cost(self, cost: PlanCost | None) -> None:
         """Show a plan's money."""
+        if cost is self._cost and self.label.text():
+            return
         self._cost = cost
         self._refresh()
 

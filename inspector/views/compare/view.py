@@ -62,7 +62,8 @@ class CompareView(QWidget):
         self.table.setModel(self.model)
         self.table.setAccessibleName("Strategies side by side")
         self.delegate = BarDelegate(self.workbench, context.theme)
-        self.table.setItemDelegate(self.delegate)
+        self.table.setItemDelegateForRow(BAR_ROW, self.delegate)
+        self._scale_top = 0
         self.point = QComboBox()
         self.point.setAccessibleName("Point of the session")
         self.rank = QComboBox()
@@ -280,7 +281,11 @@ class CompareView(QWidget):
         self.table.setWordWrap(True)
 
     def _on_updated(self, column: Column) -> None:
-        self.table.viewport().update()
+        top = self.delegate.scale_top()
+        if top != self._scale_top:
+            # All bars are on one scale; without this only the changed column is painted again.
+            self._scale_top = top
+            self.table.viewport().update()
         if column is self.workbench.chosen:
             self._show_plan(column)
         waiting = sum(c.stale for c in self.workbench.columns)
@@ -309,8 +314,10 @@ class CompareView(QWidget):
         plan = column.plan if column is not None else None
         self.money.set_cost(plan.cost if plan is not None else None)
         self.model_summary.show_column(column)
-        self.apply_button.setEnabled(can_apply(column))
-        self._context.actions.refresh()  # "Apply" in the menu follows the column
+        ready = can_apply(column)
+        if ready != self.apply_button.isEnabled():
+            self.apply_button.setEnabled(ready)
+            self._context.actions.refresh()  # "Apply" in the menu follows the column
 
     def apply_chosen(self) -> None:
         """Carry the chosen column's plan out on a copy."""
