@@ -12,7 +12,7 @@ from compaction.accounting.context import RoundUsage, context_series, round_usag
 from compaction.accounting.estimate import compact_json, rough_tokens, rough_tokens_of_block
 from compaction.accounting.figure import Figure, Method
 from compaction.accounting.models import is_synthetic, tokenizer_family
-from compaction.accounting.profiles import ClientProfile, parse_version, profile_for
+from compaction.accounting.profiles import ClientProfile, parse_version, profile_for, recorded_profile
 from compaction.accounting.settings import WindowSettings
 from compaction.accounting.thresholds import Thresholds, WarningState, thresholds_for, warning_state
 from compaction.conversation import Conversation
@@ -49,8 +49,7 @@ def newest_version(conversation: Conversation) -> str:
 
 def default_profile(conversation: Conversation) -> ClientProfile:
     """The profile of the newest client version recorded in the file (cli.md), the design document's without one."""
-    version = newest_version(conversation)
-    return profile_for(version if version[:1].isdigit() else "")
+    return recorded_profile(newest_version(conversation))
 
 
 def current_context(

@@ -15,7 +15,8 @@ Version = tuple[int, ...]
 
 def parse_version(text: str) -> Version:
     """`2.1.332` as (2, 1, 332); what is no number ends it; "" is ()."""
-    return tuple(int(part) for part in re.findall(r"\d+", text.split("-")[0].split("+")[0])[:4])
+    # Eighteen digits: a number of any length can stand in a file, and Python refuses to read some thousands of digits.
+    return tuple(int(part[:18]) for part in re.findall(r"\d+", text.split("-")[0].split("+")[0])[:4])
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,11 @@ def profile_for(version: str) -> ClientProfile:
             values = {f.name: getattr(profile, f.name) for f in fields(profile)}
             return ClientProfile(**{**values, "version": version})
     raise UsageError(f"no client profile covers version {version}")
+
+
+def recorded_profile(version: str) -> ClientProfile:
+    """The profile of a version that stands in a file; the design document's where that is no version at all."""
+    return profile_for(version if parse_version(version) and version[0].isdigit() else "")
 
 
 def model_limits(model: str, version: str = "") -> ModelLimits:

@@ -149,8 +149,8 @@ class Assembler:
             at=at,
             messages=messages,
             model=self.model or text(document.get("model")),
-            system=system if isinstance(system, list) else [],
-            tools=(tools if isinstance(tools, list) else []) if "tools" in document else None,
+            system=_objects(system),
+            tools=_objects(tools) if "tools" in document else None,
             thinking=thinking if isinstance(thinking, dict) else None,
             params={key: value for key, value in document.items() if key not in known},
             is_document=True,
@@ -463,3 +463,8 @@ def _last_model(entries: list[Entry]) -> str:
     return next(
         (e.model for e in reversed(entries) if e.role == "assistant" and e.model not in ("", SYNTHETIC_MODEL)), ""
     )
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list of blocks or tools; what else a document holds there is no part of a request."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -66,7 +66,7 @@ class _Repair:
 
     def _calls(self, parts: list[Part]) -> tuple[list[Part], list[str]]:
         served = {
-            p.block.get("tool_use_id")
+            text(p.block.get("tool_use_id"))
             for p in parts
             if "tool_use_id" in p.block and p.block.get("type") != "tool_result"
         }

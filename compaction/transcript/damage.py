@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +40,16 @@ class Piece:
 
 
 _SPACE = " \t\r\n\x0b\x0c"
-_DECODER = json.JSONDecoder(strict=False)
+
+
+def _finite(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+# A number that JSON cannot hold (NaN, Infinity, 1e999) reads as null, which is what the client would write for it: so
+# every value of a payload can be written again.
+_DECODER = json.JSONDecoder(strict=False, parse_constant=lambda _: None, parse_float=_finite)
 _RECORD_START = re.compile(
     r'\{\s*"(?:type|uuid|parentUuid|sessionId|isSidechain|leafUuid|messageId|logicalParentUuid)"'
 )
@@ -52,7 +62,7 @@ def decode_object(data: bytes) -> tuple[Any, str]:
     """Decode one JSON value that the strict decoders refuse.
 
     Returns:
-        The value and why it needed leniency: "" (valid JSON: lone surrogate, NaN), "invalid_utf8" (kept as surrogate
+        The value and why it needed leniency: "" (lone surrogate; NaN and the like, read as null), "invalid_utf8" (kept as surrogate
         escapes), "invalid_escape" (a lone backslash read as itself) or "nested_too_deeply" (only top-level scalars).
 
     Raises:

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from compaction.accounting.models import is_synthetic
-from compaction.accounting.profiles import profile_for
+from compaction.accounting.profiles import recorded_profile
 from compaction.accounting.thresholds import thresholds_for
 from compaction.conversation import Epoch
 from compaction.diagnosis.case import Case
@@ -191,7 +191,7 @@ def early_compaction(case: Case) -> Iterator[Finding]:
         if epoch.kind != "auto" or not epoch.pre_tokens or not version[:1].isdigit():
             continue
         model = _model_before(case, epoch.boundary_record)
-        limit = thresholds_for(profile_for(version), model, None, largest).auto_compact_threshold
+        limit = thresholds_for(recorded_profile(version), model, None, largest).auto_compact_threshold
         if epoch.pre_tokens < limit * BELOW_SHARE:
             yield Finding(
                 code="auto_compact_below_window",

@@ -70,14 +70,22 @@ def body_bytes(view: RequestView) -> int:
 
 
 def _width(value: Any) -> int:
-    """Bytes of a value as compact JSON, without building it."""
-    if isinstance(value, str):
-        return 2 + (len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass")))
-    if isinstance(value, dict):
-        return 2 + sum(len(key) + 4 + _width(item) for key, item in value.items())
-    if isinstance(value, list):
-        return 2 + sum(1 + _width(item) for item in value)
-    return len(str(value))
+    """Bytes of a value as compact JSON, without building it; not recursive, as a tool's input may be nested deeply."""
+    size = 0
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            size += 2 + (len(item) if item.isascii() else len(item.encode("utf-8", "surrogatepass")))
+        elif isinstance(item, dict):
+            size += 2 + sum(len(key) + 4 for key in item)
+            waiting += item.values()
+        elif isinstance(item, list):
+            size += 2 + len(item)
+            waiting += item
+        else:
+            size += len(str(item))
+    return size
 
 
 def body_too_large(view: RequestView) -> Iterator[Violation]:
