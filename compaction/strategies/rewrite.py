@@ -201,10 +201,13 @@ class Rewrite:
         for number, stand_in in enumerate(ordered):
             end = ordered[number + 1].record if number + 1 < len(ordered) else len(self.transcript)
             first = stand_in.record
-            parent = self._surviving(int(self.view.conversation.parent[first]), removed, names)
+            # A record that keeps a block (results ahead of the prompt) stays ahead of the stand-in.
+            stays = first not in removed
+            above = first if stays else int(self.view.conversation.parent[first])
+            parent = self._surviving(above, removed, names)
             stamp = int(self.transcript.timestamp_ms[first]) or self._records.newest_ms
             name, line = self._records.user(parent, list(stand_in.content), stamp, meta=True)
-            inserts.append(InsertRecord(first - 1, line))
+            inserts.append(InsertRecord(first if stays else first - 1, line))
             for record in gone[bisect_left(gone, first) : bisect_left(gone, end)]:
                 names[record] = name
         return inserts, names

@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from compaction.conversation import Conversation, build_conversation, open_session
+from compaction.export.formats.messages import request_body
+from compaction.request.assemble import assemble
 from compaction.strategies.registry import STRATEGIES
 from compaction.strategies.session_at import session_at
 from compaction.transcript import transcript_from_bytes
+from compaction.transcript.patching import encode_value
 from tests.generator.session import Session
 from tests.property.strategies.laws import check_laws, given_for, random_settings
 from tests.support import corpus_files, needs_shared
@@ -52,6 +55,25 @@ def test_every_plan_keeps_the_laws_at_every_round(seed: int) -> None:
         given = given_for(session_at(whole, number))
         for name, strategy in STRATEGIES.items():
             check_laws(given, strategy, random_settings(strategy, random.Random(f"{seed} {number} {name}")))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_plan_keeps_the_laws_on_request_documents(seed: int) -> None:
+    request = assemble(_generated(seed, 20), "2.1.332")
+    document = transcript_from_bytes(encode_value(request_body(request)))
+    assert document.format_name == "messages-api"
+    given = given_for(build_conversation(document))
+    for name, strategy in STRATEGIES.items():
+        check_laws(given, strategy, random_settings(strategy, random.Random(f"{seed} {name}")))
+
+
+@needs_shared
+def test_a_stand_in_stands_behind_results_that_share_the_prompts_message() -> None:
+    path = next(p for p in corpus_files() if p.stem == "49-2.1.215")
+    request = assemble(open_session(path).conversation, "2.1.332")
+    given = given_for(build_conversation(transcript_from_bytes(encode_value(request_body(request)))))
+    collapse = STRATEGIES["context-collapse"]
+    assert check_laws(given, collapse, collapse.settings_type(enabled=True)).applies
 
 
 def _small_corpus() -> Iterator[Path]:
