@@ -97,7 +97,8 @@ class Workers:
     ) -> None:
         died: set[str] = set()
         while True:
-            while len(running) < self._processes * _AHEAD:
+            # After a death one batch at a time, so that it is known whose work kills.
+            while len(running) < (1 if died else self._processes * _AHEAD):
                 # The next slice of a file that is being read comes before new files.
                 batch = more.pop() if more else next(ready, None)
                 if batch is None:
@@ -124,12 +125,11 @@ class Workers:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
-        again = {job.path for job in lost}
-        if len(again) == 1 and again <= died:
+        if len(lost) == 1 and lost[0].path in died:
             raise CompactoscopeError(
-                "the worker process that read this file was killed twice", "is there enough memory?", next(iter(again))
+                "the worker process that read this file was killed twice", "is there enough memory?", lost[0].path
             ) from error
-        died |= again
+        died.update(job.path for job in lost)
         self._processes = 1
         return [[job] for job in lost]
 

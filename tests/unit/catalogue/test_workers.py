@@ -76,10 +76,12 @@ def test_the_work_of_a_killed_worker_is_done_again(tmp_path: Path) -> None:
     assert sorted(set(done)) == paths
 
 
-def test_a_file_that_kills_every_worker_is_named() -> None:
-    with pytest.raises(CompactoscopeError, match="killed twice") as caught, Workers(1) as workers:
-        workers.run(die_always, iter([[Task("/s/deadly.jsonl")]]), lambda results: [], Progress())
-    assert caught.value.file == "/s/deadly.jsonl"
+@pytest.mark.parametrize("batches", [[["a"]], [["a"], ["b"], ["c"]], [["a", "b"], ["c", "d"], ["e"]]])
+def test_a_file_that_kills_every_worker_is_named_and_ends_the_index(batches: list[list[str]]) -> None:
+    tasks = iter([[Task(path) for path in batch] for batch in batches])
+    with pytest.raises(CompactoscopeError, match="killed twice") as caught, Workers(2) as workers:
+        workers.run(die_always, tasks, lambda results: [], Progress())
+    assert caught.value.file in {path for batch in batches for path in batch}
 
 
 def test_cancelling_stops_between_batches() -> None:
