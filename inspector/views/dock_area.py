@@ -3,11 +3,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QStackedWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QToolButton, QWidget
 
 from inspector.context import AppContext
 from inspector.documents.document import Document
 from inspector.views.document_page import make_view
+from inspector.views.page_stack import PageStack
 from inspector.views.registry import ViewSpec
 
 SIDES = {
@@ -68,7 +69,7 @@ class ViewDock(QDockWidget):
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self._ensure)
         self.setAccessibleName(spec.title)
-        self._stack = QStackedWidget()
+        self._stack = PageStack()
         self._empty = QLabel("Open a session to see this here.")
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._empty.setEnabled(False)

@@ -7,8 +7,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QProgressBar,
     QPushButton,
-    QStackedWidget,
-    QTabWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -16,11 +14,12 @@ from PySide6.QtWidgets import (
 from inspector.context import AppContext
 from inspector.documents.document import Document, LoadState
 from inspector.views.job_bar import describe
+from inspector.views.page_stack import PageStack, PageTabs
 from inspector.views.registry import VIEWS, ViewSpec
 from inspector.work.errors import report_of
 
 
-class DocumentPage(QStackedWidget):
+class DocumentPage(PageStack):
     """The tab of one document: its loading page, then its center views as inner tabs, each made when first shown."""
 
     view_changed = Signal(str)
@@ -34,7 +33,7 @@ class DocumentPage(QStackedWidget):
         self._holders: list[QWidget] = []
         self._layouts: list[QVBoxLayout] = []
         self._waiting = WaitingPage(context, document)
-        self.views = QTabWidget()
+        self.views = PageTabs()
         self.views.setObjectName("view_tabs")
         self.views.setDocumentMode(True)
         self.views.setAccessibleName("Views of the session")

@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QSize, Qt, Signal
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import (
     QLabel,
     QMainWindow,
     QMenu,
-    QStackedWidget,
     QTabBar,
-    QTabWidget,
     QToolBar,
     QToolButton,
     QVBoxLayout,
@@ -28,6 +26,7 @@ from inspector.views.dock_area import SIDES, ViewDock
 from inspector.views.document_page import DocumentPage
 from inspector.views.job_bar import JobBar
 from inspector.views.message_bar import MessageBar
+from inspector.views.page_stack import PageStack, PageTabs
 from inspector.views.registry import STATUS_VIEWS, VIEWS, view
 from inspector.views.start_page import StartPage
 from inspector.views.status_area import StatusArea
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
 
 LAYOUT_VERSION = 1
 """Raise it when docks or toolbars change so that an old saved layout would hide them."""
+_TITLE_BAR = 40
+"""Pixels left free for the frame that the window manager draws: it is not known before the window is shown."""
 FOLDER_LIMIT = 50
 """Most sessions opened from one dropped folder: more is a slip of the hand."""
 
@@ -72,14 +73,14 @@ class MainWindow(QMainWindow):
         self.message_bar = MessageBar(context)
         self.start_page = StartPage(context)
         self.start_page.path_chosen.connect(self.open_path)
-        self.tabs = QTabWidget()
+        self.tabs = PageTabs()
         self.tabs.setObjectName("document_tabs")
         self.tabs.setAccessibleName("Open sessions")
         self.tabs.setDocumentMode(True)
         self.tabs.setMovable(True)
         self.tabs.setElideMode(Qt.TextElideMode.ElideMiddle)
         self.tabs.currentChanged.connect(self._on_tab_changed)
-        self._center = QStackedWidget()
+        self._center = PageStack()
         self._center.addWidget(self.start_page)
         self._center.addWidget(self.tabs)
         central = QWidget()
@@ -90,13 +91,14 @@ class MainWindow(QMainWindow):
         layout.addWidget(self._center)
         self.setCentralWidget(central)
         self.docks: dict[str, ViewDock] = {}
+        self._menu_closing = False
         self._build_docks()
         self._build_actions()
         self._build_status_bar()
         context.theme.changed.connect(self._on_theme_changed)
         self._default_layout = self.saveState(LAYOUT_VERSION)
         self._on_tab_changed(-1)
-        self.resize(1280, 800)
+        self.resize(QSize(1280, 800).boundedTo(self.screen().availableSize() - QSize(0, _TITLE_BAR)))
 
     # ---- documents -------------------------------------------------------------------------------------------------
 
@@ -348,6 +350,7 @@ class MainWindow(QMainWindow):
                 continue
             self.menus[menu] = self.menuBar().addMenu(menu.value)
             self.menus[menu].setToolTipsVisible(True)
+            self.menus[menu].aboutToHide.connect(self._on_menu_closing)
             actions = [action for action in registry if action.menu is menu]
             for action in sorted(actions, key=lambda a, known=actions: group_rank(a, known)):  # type: ignore[misc]
                 if groups.get(menu, action.group) != action.group:
@@ -417,11 +420,21 @@ class MainWindow(QMainWindow):
     # ---- reactions -------------------------------------------------------------------------------------------------
 
     def _toggle_view(self, view_id: str) -> None:
+        """A dock in front is hidden from the menu, where its entry is ticked; its key gives it the focus first."""
         dock = self.docks.get(view_id)
-        if dock is not None and dock.isVisible() and not dock.visibleRegion().isEmpty():
+        in_front = dock is not None and dock.isVisible() and not dock.visibleRegion().isEmpty()
+        if dock is not None and in_front and (self._menu_closing or dock.isAncestorOf(self.focusWidget() or self)):
             dock.hide()
         else:
             self.show_view(view_id)
+
+    def _on_menu_closing(self) -> None:
+        """A menu hides before it runs the entry that was chosen."""
+        self._menu_closing = True
+        QTimer.singleShot(0, self, self._on_menu_closed)
+
+    def _on_menu_closed(self) -> None:
+        self._menu_closing = False
 
     def _view_shown(self, view_id: str) -> bool:
         dock = self.docks.get(view_id)

@@ -1,0 +1,40 @@
+"""Stacks and tabs that need the room of the page in front only.
+
+Qt's own need that of their largest page, seen or not: a window would outgrow a small screen by a view that was opened
+once, or by the start page behind the session.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize
+from PySide6.QtWidgets import QStackedWidget, QTabWidget, QWidget
+
+
+def _least(page: QWidget | None) -> QSize:
+    return page.minimumSizeHint().expandedTo(page.minimumSize()) if page is not None else QSize(0, 0)
+
+
+class PageStack(QStackedWidget):
+    """A QStackedWidget as small as its page in front allows."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.currentChanged.connect(lambda _index: self.updateGeometry())
+
+    def minimumSizeHint(self) -> QSize:
+        """The least size of the page in front, in logical pixels."""
+        return _least(self.currentWidget())
+
+
+class PageTabs(QTabWidget):
+    """A QTabWidget, tabs at the top, as small as its page in front allows."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.currentChanged.connect(lambda _index: self.updateGeometry())
+
+    def minimumSizeHint(self) -> QSize:
+        """The least size of the page in front and the tab bar, in logical pixels."""
+        page, bar = _least(self.currentWidget()), self.tabBar()
+        tabs = bar.minimumSizeHint() if not bar.isHidden() else QSize(0, 0)
+        return QSize(max(page.width(), tabs.width()), page.height() + tabs.height())
