@@ -374,6 +374,7 @@ QPushButton:hover {{ background: {c.hover}; border-color: {mix(c.muted, c.border
 QPushButton:pressed {{ background: {c.selected}; }}
 QPushButton:focus {{ border: 1px solid {c.accent}; }}
 QPushButton:default {{ background: {c.fill}; color: {c.on_accent}; border-color: {c.fill}; }}
+QPushButton:default:focus {{ border: 2px solid {c.text}; padding: 4px 13px; }}
 QPushButton:disabled {{ color: {mix(c.text, c.window, 0.45)}; background: {c.window}; border-color: {c.border}; }}
 QToolTip {{ background: {c.raised}; color: {c.text}; border: 1px solid {c.border}; padding: 4px 6px; }}
 QScrollBar:vertical {{ background: transparent; width: 12px; margin: 0; }}

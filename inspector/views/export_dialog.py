@@ -83,6 +83,9 @@ class ExportDialog(QDialog):
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self.write = buttons.addButton("Write the file", QDialogButtonBox.ButtonRole.AcceptRole)
         self.write.setDefault(True)
+        # Return writes from wherever the focus is, not the button that happens to come first.
+        for button in (self.browse, self.client_folder):
+            button.setAutoDefault(False)
         buttons.accepted.connect(self._on_write)
         buttons.rejected.connect(self.reject)
         layout = QVBoxLayout(self)

@@ -130,6 +130,8 @@ class StartPage(QWidget):
         button = QPushButton(f" {text}")
         button.setProperty("icon_name", icon)
         button.setDefault(default)
+        # Outside a dialog only this lets Return press the button that has the focus.
+        button.setAutoDefault(True)
         button.setIconSize(QSize(20, 20))
         button.setMinimumHeight(self.fontMetrics().height() * 2 + 4)
         button.setToolTip(self._context.actions[action_id].tip)
