@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from compaction import __version__
 from compaction.cli.main import COMMANDS
 from compaction.cli.main import main as run_command
-from inspector.startup_guard import problems
+from inspector.startup_guard import picture_hint, problems
 
 USAGE = """\
 usage: compactoscope [FILE ...]            open the window, with the sessions given
@@ -67,10 +67,7 @@ def _silent_display() -> list[str]:
     xcb.xcb_disconnect(connection)
     if not failed:
         return []
-    return [
-        f"the display {display} does not answer; for a picture without one: "
-        "compactoscope screenshot FILE -o picture.png"
-    ]
+    return [f"the display {display} does not answer; {picture_hint()}"]
 
 
 def _refused(reasons: Sequence[str]) -> int:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import ctypes
 import importlib.metadata
 import os
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 _BASE_LIBRARIES = {
     "libEGL.so.1": "libegl1",
@@ -90,10 +92,17 @@ def missing_display(environment: Mapping[str, str]) -> str:
     """The sentence for a missing screen, with the way to a picture without one, or ""."""
     if environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"):
         return ""
-    return (
-        "there is no display (DISPLAY and WAYLAND_DISPLAY are empty); for a picture without one: "
-        "compactoscope screenshot FILE -o picture.png"
-    )
+    return f"there is no display (DISPLAY and WAYLAND_DISPLAY are empty); {picture_hint()}"
+
+
+def picture_hint() -> str:
+    """How to get a picture without a display: a command that can be typed as it is.
+
+    `make run` installs into a virtual environment that is not on the PATH: the program is named by its path there.
+    """
+    script = Path(sys.executable).with_name("compactoscope")
+    program = os.path.relpath(script) if script.exists() and not shutil.which("compactoscope") else "compactoscope"
+    return f"for a picture without one: {program} screenshot FILE -o picture.png"
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from inspector.startup_guard import bad_binding, missing_display, missing_libraries, problems
+from inspector.startup_guard import bad_binding, missing_display, missing_libraries, picture_hint, problems
 from tests.support import ROOT
 
 
@@ -56,3 +57,14 @@ def test_the_guard_itself_imports_no_qt_and_runs_as_a_program() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_command_that_a_missing_display_names_can_be_typed_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Path(sys.executable).with_name("compactoscope")
+    if not script.exists():
+        pytest.skip("the program is not installed beside this Python")
+    monkeypatch.setenv("PATH", "")
+    named = picture_hint().split(": ", 1)[1].split(" screenshot")[0]
+    assert Path(named).samefile(script)
+    monkeypatch.setenv("PATH", str(script.parent))
+    assert picture_hint().split(": ", 1)[1].startswith("compactoscope screenshot")
