@@ -96,6 +96,7 @@ ACTIONS = [
         "R&epair…",
         _repair,
         icon="repair",
+        shortcut="Ctrl+Shift+R",
         menu=Menu.SESSION,
         group="change",
         enabled_when=_has_repairs,

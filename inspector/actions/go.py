@@ -21,12 +21,25 @@ def _round(context: AppContext) -> None:
         view.go_to_round(number)
 
 
+def _go_step(context: AppContext, what: str, step: int) -> None:
+    """In the timeline compactions are stepped through there; everything else is in the tree."""
+    from inspector.views.timeline.view import TimelineView
+
+    workspace = context.workspace
+    timeline = workspace is not None and workspace.current_view() == "timeline" and what == "compaction"
+    view = workspace.view_widget("timeline") if workspace is not None and timeline else None
+    if isinstance(view, TimelineView):
+        view.step(step)
+    else:
+        tree(context).go_step(what, step)
+
+
 def _step(name: str, text: str, what: str, icon: str, keys: tuple[str, str], tip: str) -> list[Action]:
     return [
         Action(
             f"go.{direction}_{name}",
             f"{direction.capitalize()} {text}",
-            lambda context, step=step: tree(context).go_step(what, step),  # type: ignore[misc]
+            lambda context, step=step: _go_step(context, what, step),  # type: ignore[misc]
             icon=icon,
             shortcut=keys[0 if step > 0 else 1],
             menu=Menu.GO,
@@ -100,7 +113,7 @@ ACTIONS = [
         context=True,
         tip="Select the first record whose parentUuid names this one.",
     ),
-    *_step("round", "API round", "round", "round", ("Ctrl+J", "Ctrl+Shift+K"), "API round"),
+    *_step("round", "API round", "round", "round", ("F7", "Shift+F7"), "API round"),
     *_step("compaction", "compaction", "compaction", "boundary", ("F6", "Shift+F6"), "compaction"),
     *_step("problem", "problem", "problem", "warning", ("F8", "Shift+F8"), "error, orphan, damaged record or branch"),
     Action(

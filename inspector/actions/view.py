@@ -119,6 +119,7 @@ ACTIONS = [
         "view.full_screen",
         "F&ull screen",
         _full_screen,
+        icon="float",
         shortcut="F11",
         menu=Menu.VIEW,
         group="layout",

@@ -39,7 +39,23 @@ def _export(context: AppContext) -> None:
         ExportDialog(context, document, parent).exec()
 
 
+def _api_settings(context: AppContext) -> None:
+    from inspector.views.summaries.api_dialog import ApiDialog
+
+    if context.workspace is not None:
+        ApiDialog(context.settings, context.workspace.window_widget()).exec()
+
+
 ACTIONS = [
+    Action(
+        "session.api_settings",
+        "AP&I settings…",
+        _api_settings,
+        icon="settings",
+        menu=Menu.SESSION,
+        group="accounting",
+        tip="Where the Messages API is, and what is sent when you ask a model for a summary.",
+    ),
     Action(
         "session.compare",
         "&Compare strategies",

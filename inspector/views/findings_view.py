@@ -46,6 +46,7 @@ class FindingsView(QWidget):
         self._context = context
         self._document = document
         self._diagnosis = document.diagnosis
+        self._visited = ""
         self.model = FindingsModel(self)
         self.tree = FlatTreeView(self.model)
         self.tree.setAccessibleName("Findings")
@@ -147,14 +148,20 @@ class FindingsView(QWidget):
             self.tree.select_row(number)
 
     def step(self, by: int) -> None:
-        """Select the next (1) or previous (-1) finding, wrapping, and its record."""
+        """Select the next (1) or previous (-1) finding, wrapping, and its record.
+
+        Forwards it begins with the finding that is selected but whose record was not shown yet.
+        """
         for number in range(len(self.model.rows) - 1, -1, -1):
             self.model.set_expanded(number, True)
         findings = [n for n, row in enumerate(self.model.rows) if not isinstance(row.data, FindingGroup)]
         if not findings:
             return
         current = self.tree.currentIndex().row()
-        if current in findings:
+        here = self.current_finding()
+        if by > 0 and here is not None and here.key != self._visited:
+            number = current
+        elif current in findings:
             number = findings[(findings.index(current) + by) % len(findings)]
         else:
             later = [n for n in findings if n > current]
@@ -253,6 +260,7 @@ class FindingsView(QWidget):
             if block_of(finding, conversation, candidate) >= 0:
                 record = candidate
                 break
+        self._visited = finding.key
         self._document.select_record(record, conversation, block_of(finding, conversation, record))
 
     def _on_to_request(self) -> None:

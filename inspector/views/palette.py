@@ -3,12 +3,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
-from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtGui import QIcon, QKeyEvent, QKeySequence, QPixmap
 from PySide6.QtWidgets import QDialog, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from inspector.context import AppContext
 
-SHOWN = 60
+SHOWN = 200
+"""More than there are commands: an empty line lists them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,10 @@ class Palette(QDialog):
         self.list.setAccessibleName("Matching commands")
         self.list.setUniformItemSizes(True)
         self.list.setIconSize(QSize(16, 16))
+        # Commands without a picture get an empty one, so that their texts stand below the others.
+        blank = QPixmap(16, 16)
+        blank.fill(Qt.GlobalColor.transparent)
+        self._blank = QIcon(blank)
         self.list.itemActivated.connect(self.run_current)
         self.list.itemClicked.connect(self.run_current)
         layout = QVBoxLayout(self)
@@ -101,7 +106,7 @@ class Palette(QDialog):
             menu = action.menu.value.replace("&", "")
             text = f"{menu}: {action.label}" if menu else action.label
             item = QListWidgetItem(f"{text}    {keys}" if keys else text)
-            item.setIcon(self._context.theme.icon(action.icon))
+            item.setIcon(self._context.theme.icon(action.icon) if action.icon else self._blank)
             item.setData(Qt.ItemDataRole.UserRole, action.id)
             item.setToolTip(action.tip)
             self.list.addItem(item)
