@@ -4,7 +4,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QImage, QKeySequence, QTextCursor, QTextDocument
+from PySide6.QtGui import QImage, QKeySequence, QShortcut, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QSplitter, QTextBrowser, QWidget
 
 from compaction.resources import resource
@@ -105,7 +105,6 @@ class HelpWindow(QWidget):
         splitter.addWidget(self.list)
         splitter.addWidget(self.browser)
         splitter.setStretchFactor(1, 1)
-        splitter.setSizes([220, 680])
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(splitter)
@@ -118,7 +117,11 @@ class HelpWindow(QWidget):
         self._add(KEYS_PAGE, "Keyboard")
         self._add(FILTERS_PAGE, "Filters")
         self.list.currentItemChanged.connect(self._on_chosen)
-        self.resize(900, 640)
+        pages_width = self.list.sizeHintForColumn(0) + 40
+        splitter.setSizes([pages_width, 720])
+        self.resize(pages_width + 720, 640)
+        for keys in (QKeySequence.StandardKey.Cancel, QKeySequence.StandardKey.Close):
+            QShortcut(QKeySequence(keys), self, self.close)
 
     @staticmethod
     def open(context: AppContext, page: str) -> HelpWindow:

@@ -10,7 +10,6 @@ from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QScrollArea,
     QSlider,
@@ -118,12 +117,11 @@ class TimelineView(QWidget):
             split.addWidget(pane)
         split.setSizes([170, 330, 480, 240])
         split.setStretchFactor(2, 1)
+        # As wide as the strip, so that its handle stands below the strip's mark.
         slider = QHBoxLayout()
-        slider.setContentsMargins(8, 2, 8, 2)
-        label = QLabel("API round")
-        label.setBuddy(self.slider)
-        slider.addWidget(label)
-        slider.addWidget(self.slider, 1)
+        slider.setContentsMargins(2, 2, 2, 2)
+        slider.addWidget(self.slider)
+        self.slider.setToolTip("The API round whose context is shown")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
