@@ -221,6 +221,13 @@ def _answered_on_chain(case: Case, call: int) -> bool:
     return any(t.block_type[b] == BlockType.TOOL_RESULT and case.on_chain(int(t.block_record[b])) for b in rows)
 
 
+def _beside_message(count: int, collected: bool) -> str:
+    which = "1 result of a parallel call lies" if count == 1 else f"{count} results of parallel calls lie"
+    them = "it" if count == 1 else "them"
+    end = f"the client collects {them} by id." if collected else f"this client does not collect {them}."
+    return f"{which} beside the parent chain; {end}"
+
+
 def sibling_results(case: Case) -> Iterator[Finding]:
     """Parallel results beside the parent chain: the normal layout, which clients before 2.1.80 do not collect."""
     conversation, t = case.conversation, case.transcript
@@ -239,8 +246,7 @@ def sibling_results(case: Case) -> Iterator[Finding]:
             code="sibling_results_off_chain",
             rule="",
             severity=severity,
-            message=f"{len(results)} results of parallel calls lie beside the parent chain; "
-            + ("the client collects them by id." if case.collects_siblings else "this client does not collect them."),
+            message=_beside_message(len(results), case.collects_siblings),
             lines=tuple(case.line(r) for r in results),
             records=tuple(results),
             ids=tuple(_answered(case, results)),
