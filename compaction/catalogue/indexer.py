@@ -100,6 +100,7 @@ def refresh(
             _scan_files(catalogue, _text_jobs(catalogue, roots), {}, workers, progress, report)
         if findings and (changed or plan.findings_behind):
             _examine_files(catalogue, roots, workers, progress, report)
+        report.problems += [f"{path}: the process that read it was killed twice" for path in workers.deadly]
     progress.text = "done"
     return report
 

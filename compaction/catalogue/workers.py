@@ -29,6 +29,9 @@ _POLL_SECONDS = 0.1
 _IN_THIS_PROCESS_BYTES = 1 << 20
 """Up to this much work is done in the calling process: starting workers would take longer than the work."""
 
+_DEATHS = 6
+"""So many worker processes killed in a row, with none that finished, are no fault of the files."""
+
 _AHEAD = 2
 """Batches handed out for each worker: one to work on, one waiting. More would only hold results in memory."""
 
@@ -42,6 +45,13 @@ class Workers:
     def __init__(self, processes: int) -> None:
         self._processes = processes
         self._pool: ProcessPoolExecutor | None = None
+        self._deaths = 0
+        self._deadly: list[str] = []
+
+    @property
+    def deadly(self) -> tuple[str, ...]:
+        """The files whose work killed its process twice; they were left out."""
+        return tuple(self._deadly)
 
     def __enter__(self) -> Workers:
         return self
@@ -65,7 +75,7 @@ class Workers:
 
         Raises:
             Cancelled: between two batches.
-            CompactoscopeError: a worker process died twice on the same batch.
+            CompactoscopeError: worker processes die again and again, whatever they work on.
         """
         first = next(batches, None)
         if first is None:
@@ -112,6 +122,7 @@ class Workers:
                 batch = running.pop(future)
                 try:
                     more += store(future.result())
+                    self._deaths = 0
                 except BrokenProcessPool as error:
                     more += self._after_death(batch, running, died, error)
                     break
@@ -125,10 +136,14 @@ class Workers:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
+        self._deaths += 1
         if len(lost) == 1 and lost[0].path in died:
-            raise CompactoscopeError(
-                "the worker process that read this file was killed twice", "is there enough memory?", lost[0].path
-            ) from error
+            if self._deaths >= _DEATHS:
+                raise CompactoscopeError(
+                    "worker processes are killed whatever they read", "is there enough memory?", lost[0].path
+                ) from error
+            self._deadly.append(lost[0].path)
+            return []
         died.update(job.path for job in lost)
         self._processes = 1
         return [[job] for job in lost]

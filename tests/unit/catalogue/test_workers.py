@@ -76,12 +76,30 @@ def test_the_work_of_a_killed_worker_is_done_again(tmp_path: Path) -> None:
     assert sorted(set(done)) == paths
 
 
-@pytest.mark.parametrize("batches", [[["a"]], [["a"], ["b"], ["c"]], [["a", "b"], ["c", "d"], ["e"]]])
-def test_a_file_that_kills_every_worker_is_named_and_ends_the_index(batches: list[list[str]]) -> None:
-    tasks = iter([[Task(path) for path in batch] for batch in batches])
-    with pytest.raises(CompactoscopeError, match="killed twice") as caught, Workers(2) as workers:
+def die_at_b(tasks: list[Task]) -> list[str]:
+    if any(task.path == "b" for task in tasks):
+        os._exit(9)
+    return [task.path for task in tasks]
+
+
+@pytest.mark.parametrize("batches", [["a", "b", "c"], ["ab", "cd", "e"], ["abc"]])
+def test_a_file_that_kills_its_worker_is_left_out_and_named(batches: list[str]) -> None:
+    done: list[str] = []
+
+    def store(results: list[str]) -> list[list[Task]]:
+        done.extend(results)
+        return []
+
+    with Workers(2) as workers:
+        workers.run(die_at_b, iter([[Task(path) for path in batch] for batch in batches]), store, Progress())
+    assert sorted(set(done)) == sorted(set("".join(batches)) - {"b"})
+    assert workers.deadly == ("b",)
+
+
+def test_workers_that_always_die_end_the_index() -> None:
+    tasks = iter([[Task(str(number))] for number in range(1000)])
+    with pytest.raises(CompactoscopeError, match="whatever they read"), Workers(2) as workers:
         workers.run(die_always, tasks, lambda results: [], Progress())
-    assert caught.value.file in {path for batch in batches for path in batch}
 
 
 def test_cancelling_stops_between_batches() -> None:
