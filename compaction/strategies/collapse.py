@@ -9,7 +9,7 @@ from compaction.accounting.estimate import rough_tokens_of_block
 from compaction.request.wire import Json
 from compaction.strategies.compacting import has_answers
 from compaction.strategies.context import ContextView
-from compaction.strategies.files import file_touch
+from compaction.strategies.files import touch_at
 from compaction.strategies.finish import does_not_apply, make_plan, with_notes
 from compaction.strategies.parts import COLLAPSED, Part
 from compaction.strategies.plan import Item, Plan, StrategyInput, item_of
@@ -121,7 +121,7 @@ def stand_in(view: ContextView, parts: Sequence[Part], settings: CollapseSetting
     """What stands for a folded segment: its prompt, the files touched, the tools used, the outcome."""
     pairs = view.pairs_in(parts)
     prompts = [part.text for part in parts if view.is_prompt(part) and part.text.strip()]
-    touches = [touch for pair in pairs if (touch := file_touch(pair)) is not None]
+    touches = [touch for pair in pairs if (touch := touch_at(view, pair)) is not None]
     actions = {
         path: Counter(t.action for t in touches if t.path == path) for path in dict.fromkeys(t.path for t in touches)
     }

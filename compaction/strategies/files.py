@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from compaction.strategies.parts import ToolPair
+from compaction.strategies.context import ContextView
+from compaction.strategies.parts import Place, ToolPair
 
 FileAction = Literal["read", "edit", "write"]
 
@@ -43,11 +44,21 @@ def file_touch(pair: ToolPair) -> FileTouch | None:
     return None
 
 
-def files_in(pairs: Iterable[ToolPair]) -> dict[str, None]:
+def touch_at(view: ContextView, pair: ToolPair) -> FileTouch | None:
+    """`file_touch` of a pair of the view, looked up: every strategy asks for it."""
+    return view.derived("file touches", _touches).get(pair.result.place)
+
+
+def _touches(view: ContextView) -> dict[Place, FileTouch]:
+    found = ((pair.result.place, file_touch(pair)) for pair in view.pairs)
+    return {place: touch for place, touch in found if touch is not None}
+
+
+def files_in(view: ContextView, pairs: Iterable[ToolPair]) -> dict[str, None]:
     """The paths whose content some of these results put in front of the model, by first appearance."""
     found: dict[str, None] = {}
     for pair in pairs:
-        touch = file_touch(pair)
+        touch = touch_at(view, pair)
         if touch is not None and not pair.cleared:
             found.setdefault(touch.path)
     return found

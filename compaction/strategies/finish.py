@@ -15,7 +15,7 @@ from compaction.request.wire import Json, Origin, WireMessage, WireRequest
 from compaction.strategies.apply import applied
 from compaction.strategies.context import ContextView, structural_violations
 from compaction.strategies.files import files_in
-from compaction.strategies.parts import sum_by_category
+from compaction.strategies.parts import Part, sum_by_category
 from compaction.strategies.plan import Lost, Plan, StrategyInput, no_edits
 from compaction.strategies.thinking import THINKING_TYPES
 from compaction.transcript.edits import Edit
@@ -136,7 +136,7 @@ def measure_after(
     view: ContextView, after: WireRequest, summaries: Sequence[Json] = ()
 ) -> tuple[int, dict[Category, int]]:
     """Tokens of the request afterwards, in all and by category: kept blocks keep their share, new are estimated."""
-    known = {id(part.value): part for part in view.parts}
+    known = view.derived("parts by identity", _by_identity)
     summary_blocks = {id(block) for block in summaries}
     totals = sum_by_category(view.system_tokens if view.parts else view.tokens, ())
     for message in after.messages:
@@ -153,6 +153,10 @@ def measure_after(
             else:
                 totals[Category.SUMMARY if id(block) in summary_blocks else Category.ATTACHMENTS] += tokens
     return sum(totals.values()), totals
+
+
+def _by_identity(view: ContextView) -> dict[int, Part]:
+    return {id(part.value): part for part in view.parts}
 
 
 def new_violations(view: ContextView, after: WireRequest) -> tuple[Violation, ...]:
@@ -203,8 +207,8 @@ def what_is_lost(view: ContextView, left: set[int]) -> Lost:
     prompts = {part.place[0] for part in gone if view.is_prompt(part) and part.type == "text"}
     results = sum(1 for part in gone if part.type == "tool_result" and part.value.get("content") != CLEARED_MARKER)
     thinking = {part.place[0] for part in gone if part.type in THINKING_TYPES}
-    before = files_in(pair for pair in view.pairs if id(pair.result.value) not in left)
-    after = files_in(pair for pair in view.pairs if id(pair.result.value) in left)
+    before = files_in(view, (pair for pair in view.pairs if id(pair.result.value) not in left))
+    after = files_in(view, (pair for pair in view.pairs if id(pair.result.value) in left))
     files = tuple(path for path in before if path not in after)
     return Lost(len(prompts), files, results, len(thinking))
 

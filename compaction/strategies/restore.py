@@ -11,7 +11,7 @@ from typing import Any
 from compaction.accounting.estimate import CHARACTERS_PER_TOKEN_ROUGH, compact_json, rough_tokens
 from compaction.request.wire import Json
 from compaction.strategies.context import ContextView
-from compaction.strategies.files import file_touch
+from compaction.strategies.files import touch_at
 from compaction.strategies.parts import Part, ToolPair
 from compaction.strategies.plan import Item
 from compaction.strategies.settings import setting
@@ -168,7 +168,10 @@ def restored_context(
     surviving = {
         touch.path
         for pair in view.pairs
-        if pair.result.place in places and not pair.cleared and (touch := file_touch(pair)) and touch.action == "read"
+        if pair.result.place in places
+        and not pair.cleared
+        and (touch := touch_at(view, pair))
+        and touch.action == "read"
     }
     found = choose_files(newest_files(view, surviving, limits.max_files), surviving, limits, now_ms)
     found += running_agents(view)
@@ -187,7 +190,7 @@ def touches_by_path(view: ContextView) -> dict[str, list[ToolPair]]:
     """The successful calls on every file, oldest first; the files in the order of their newest touch."""
     found: dict[str, list[ToolPair]] = {}
     for pair in view.pairs:
-        touch = file_touch(pair)
+        touch = touch_at(view, pair)
         if touch is not None and pair.result.origin is not None:
             found[touch.path] = [*found.pop(touch.path, []), pair]
     return found
@@ -196,7 +199,7 @@ def touches_by_path(view: ContextView) -> dict[str, list[ToolPair]]:
 def file_state(view: ContextView, pairs: Sequence[ToolPair]) -> FileState | None:
     """A file as its calls left it, None when they do not tell: from the last read or write on, edits applied."""
     t = view.conversation.transcript
-    touches = [file_touch(pair) for pair in pairs]
+    touches = [touch_at(view, pair) for pair in pairs]
     whole = [n for n, touch in enumerate(touches) if touch is not None and touch.action != "edit"]
     state: FileState | None = None
     for pair, touch in zip(pairs[whole[-1] if whole else 0 :], touches[whole[-1] if whole else 0 :], strict=True):

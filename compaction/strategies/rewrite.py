@@ -271,4 +271,8 @@ def carries_reminders(view: ContextView, parts: Iterable[Part]) -> bool:
 
 
 def _extended(view: ContextView, part: Part) -> bool:
-    return part.type == "tool_result" and view.recorded(part) != part.value
+    """Whether the client appended a reminder to a result."""
+    content = part.value.get("content")
+    if part.type != "tool_result" or (isinstance(content, str) and "<system-reminder>" not in content):
+        return False
+    return view.recorded(part) != part.value

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compaction.strategies.context import ContextView
-from compaction.strategies.files import FileTouch, file_touch
+from compaction.strategies.files import FileTouch, touch_at
 from compaction.strategies.finish import does_not_apply, make_plan, with_notes
 from compaction.strategies.parts import Part, RoundSpan, ToolPair
 from compaction.strategies.plan import Plan, StrategyInput, item_of
@@ -80,7 +80,7 @@ def superseded_reads(view: ContextView) -> set[str]:
     whole: set[str] = set()
     ranges: set[tuple[str, object, object]] = set()
     for pair in reversed(view.pairs):
-        touch = file_touch(pair)
+        touch = touch_at(view, pair)
         if touch is None:
             continue
         if touch.action != "read":

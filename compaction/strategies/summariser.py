@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from compaction.strategies.context import ContextView
-from compaction.strategies.files import file_touch
+from compaction.strategies.files import touch_at
 from compaction.strategies.parts import Part, ToolPair
 from compaction.strategies.prompts import SummaryKind, section_titles
 from compaction.transcript.kinds import Flag
@@ -112,6 +112,7 @@ class _Extract:
     def __init__(self, task: SummaryTask, limits: OfflineSummariser) -> None:
         self.limits = limits
         self.kind = task.kind
+        self.view = task.view
         view = task.view
         self.pairs = view.pairs_in(task.parts)
         t = view.conversation.transcript
@@ -146,7 +147,7 @@ class _Extract:
     def concepts(self) -> str:
         suffixes: Counter[str] = Counter()
         for pair in self.pairs:
-            touch = file_touch(pair)
+            touch = touch_at(self.view, pair)
             name = touch.path.replace("\\", "/").rsplit("/", 1)[-1] if touch is not None else ""
             if "." in name.strip("."):
                 suffixes["." + name.rsplit(".", 1)[-1]] += 1
@@ -165,11 +166,11 @@ class _Extract:
     def files(self) -> str:
         last: dict[str, list[str]] = {}
         for pair in self.pairs:
-            touch = file_touch(pair)
+            touch = touch_at(self.view, pair)
             if touch is not None:
                 # Taken out and put in again: the order is that of the newest touch.
                 last[touch.path] = [*last.pop(touch.path, []), touch.action]
-        edits = {t.path: p for p in self.pairs if (t := file_touch(p)) is not None and t.action != "read"}
+        edits = {t.path: p for p in self.pairs if (t := touch_at(self.view, p)) is not None and t.action != "read"}
         lines = []
         for path, actions in list(last.items())[-self.limits.file_limit :]:
             done = ", ".join(f"{name} {n}×" for name, n in Counter(actions).items())
