@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, QTimer
@@ -93,7 +94,7 @@ def change_settings(path: str) -> dict[str, Any]:
         workbench.column_updated.connect(updated)
         start = time.perf_counter()
         editor.setValue(editor.value() + (1 if number % 2 == 0 else -1))
-        _wait(lambda done=done: bool(done))
+        _wait(partial(bool, done))
         times.append((done[0] - start) * 1000)
         workbench.column_updated.disconnect(updated)
     late = sorted(heart.since(beats))

@@ -54,7 +54,10 @@ def _normalised(messages: list[tuple[str, list[dict[str, Any]]]]) -> list[tuple[
 
 def _sent_by_client(client: str, transcript: Path) -> list[tuple[str, list[dict[str, Any]]]]:
     command = [sys.executable, str(SHARED / "client-lab" / "lab.py"), "resume", client, str(transcript)]
-    done = subprocess.run([*command, "--model", MODEL], capture_output=True, text=True, check=False)
+    # A client takes what stands on its standard input for part of the prompt.
+    done = subprocess.run(
+        [*command, "--model", MODEL], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-500:]
     return [(message["role"], message["content"]) for message in json.loads(done.stdout)]
 
