@@ -127,6 +127,8 @@ VIEWS: list[ViewSpec] = [
         "summary",
         "center",
         "inspector.views.summaries.view:SummariesView",
+        wide=True,
+        help="strategies",
         tip="Recorded and fresh summaries beside their sources, the session memory, what the API counts.",
     ),
     ViewSpec(

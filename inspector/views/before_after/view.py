@@ -186,6 +186,9 @@ class BeforeAfterView(QWidget):
         self.minimap.set_comparison(comparison)
         self._tell_totals(comparison)
         self.difference.set_parts([Note("Select a block to see what becomes of it.")])
+        first = next((n for n, row in enumerate(comparison.rows) if row.change is not Change.KEPT), -1)
+        if first >= 0:
+            self._go_to(first)
 
     def _tell_totals(self, comparison: Comparison) -> None:
         rows = comparison.rows
