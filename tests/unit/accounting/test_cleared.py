@@ -88,7 +88,7 @@ def test_usage_that_was_recorded_after_the_clearing_is_taken_as_it_is(sample: tu
     assert cleared_tokens(resumed, len(resumed.transcript) - 1, given.view.family) == {}
     assert current_context(resumed).tokens.value == 61_010
     view = strategy_input(resumed, now_ms=given.now_ms).view
-    assert (view.tokens, view.total.method) == (61_010, Method.COMPUTED)
+    assert (view.tokens, view.total.method) == (61_010, Method.RECORDED)
 
 
 @pytest.mark.parametrize(
