@@ -91,14 +91,21 @@ def _check_target(path: Path, source: Path | None, overwrite: bool) -> None:
         raise UsageError("the output is a folder", "name a file", str(path))
     if not path.parent.is_dir():
         raise UsageError("the output's folder does not exist", "create it first", str(path))
+    if path.exists() and not path.is_file():
+        # A finished file takes its name by renaming, which would put a file in the place of /dev/null or a pipe.
+        raise UsageError("the output is a device or a pipe", "name a file", str(path))
+    if source is None and path.exists() and _is_standard_input(path):
+        raise UsageError("the output is the file that standard input comes from", "name a new file", str(path))
     if source is not None and path.exists() and source.exists() and path.samefile(source):
         age = liveness(path, time.time())
         reason = f"; besides, {age.reason}" if age.live else ""
         raise UsageError(
             f"the output is the original itself, which is never changed{reason}", "name a new file", str(path)
         )
-    if not path.exists():
+    if not os.path.lexists(path):
         return
+    if not path.exists():
+        raise NothingWritten("the output is a symbolic link that leads nowhere", "name a new file", str(path))
     if not overwrite:
         raise NothingWritten("the output exists already", "name a new file, or ask for it to be replaced", str(path))
     state = liveness(path, time.time())
@@ -108,6 +115,14 @@ def _check_target(path: Path, source: Path | None, overwrite: bool) -> None:
             "close the session that writes it, or name a new file",
             str(path),
         )
+
+
+def _is_standard_input(path: Path) -> bool:
+    """Whether `path` is what the shell redirected standard input from; False where there is no standard input."""
+    try:
+        return os.path.samestat(os.fstat(0), path.stat())
+    except OSError:
+        return False
 
 
 def _write(temporary: Path, chunks: Iterable[bytes], progress: Progress | None) -> tuple[int, str]:

@@ -62,7 +62,7 @@ def decode_object(data: bytes) -> tuple[Any, str]:
     """Decode one JSON value that the strict decoders refuse.
 
     Returns:
-        The value and why it needed leniency: "" (lone surrogate; NaN and the like, read as null), "invalid_utf8" (kept as surrogate
+        The value and why it needed leniency: "" (lone surrogate; NaN, read as null), "invalid_utf8" (kept as surrogate
         escapes), "invalid_escape" (a lone backslash read as itself) or "nested_too_deeply" (only top-level scalars).
 
     Raises:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -88,6 +89,41 @@ class FileSource:
 
     def __del__(self) -> None:
         self.close()
+
+
+def is_stream(path: Path) -> bool:
+    """Whether an input is no file or folder but a pipe, a socket or a device: read once, from its beginning.
+
+    Raises:
+        InputUnreadable: there is nothing, or the system does not let it be looked at.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise InputUnreadable("there is no such file", "check the path", str(path)) from None
+    except (OSError, ValueError) as error:
+        cause = error.strerror if isinstance(error, OSError) else None
+        raise InputUnreadable(
+            f"cannot be read: {cause or error}", "check the path and its permissions", str(path)
+        ) from error
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def read_stream(path: Path) -> bytes:
+    """Everything that a pipe or a terminal gives; /dev/null gives nothing.
+
+    Raises:
+        InputUnreadable: the system refused, or it is a device that never ends.
+    """
+    try:
+        with path.open("rb") as stream:
+            if not (stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode) or stream.isatty()) and stream.read(1):
+                raise InputUnreadable("is a device, not a session file", "name a file, or - for a pipe", str(path))
+            return stream.read()
+    except OSError as error:
+        raise InputUnreadable(
+            f"cannot be read: {error.strerror or error}", "check the path and its permissions", str(path)
+        ) from error
 
 
 def read_chunks(source: Source, start: int, end: int) -> Iterator[bytes]:

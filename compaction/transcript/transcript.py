@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from compaction.errors import InputUnreadable
 from compaction.progress import Progress
 from compaction.transcript.columns import USAGE_ITERATIONS, USAGE_NESTED, USAGE_STOP_REASON_NULL
 from compaction.transcript.damage import Damage
@@ -20,7 +19,7 @@ from compaction.transcript.formats import Format, Position, format_of
 from compaction.transcript.index import Boundary, Index
 from compaction.transcript.kinds import RecordKind
 from compaction.transcript.preview import preview_of
-from compaction.transcript.source import BytesSource, FileSource, Source
+from compaction.transcript.source import BytesSource, FileSource, Source, is_stream, read_stream
 
 _CACHE_BYTES = 48 << 20
 _CACHE_RECORDS = 4096
@@ -379,12 +378,10 @@ def read_snapshots(
         transcript = _start(BytesSource(sys.stdin.buffer.read(), "<standard input>"), None, refine)
     else:
         found = Path(path)
-        if not found.exists():
-            raise InputUnreadable("there is no such file", "check the path", str(path))
-        if found.is_dir() or found.is_file():
-            transcript = _start(FileSource(found), found, refine)
+        if is_stream(found):
+            transcript = _start(BytesSource(read_stream(found), str(found)), None, refine)
         else:
-            transcript = _start(BytesSource(found.read_bytes(), str(found)), None, refine)
+            transcript = _start(FileSource(found), found, refine)
     for _ in transcript._read(progress or Progress()):
         yield transcript._snapshot()
     yield transcript

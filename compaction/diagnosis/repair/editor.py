@@ -399,6 +399,9 @@ class Editor:
         return data
 
     def _with_content(self, data: bytes, changes: _Changes, path: Path) -> bytes:
+        if not has_value(data, path) or data[find_span(data, path)[0]] not in b'["':
+            # No content, or null, a number, an object: no request takes any of it, so the list begins empty.
+            data = set_member(data, path, [])
         start, _ = find_span(data, path)
         if data[start : start + 1] == b'"':
             return self._with_string(data, changes, path)

@@ -142,7 +142,10 @@ def replace_characters(editor: Editor, finding: Finding) -> None:
         path: Path = (*editor.t.format.message_path, "content")
         content = editor.t.message(record).get("content")
         if not isinstance(content, str):
-            path = (*path, block, *(field if isinstance(field, list) else ()))
+            path = (*path, block)
+            # A string among the blocks is sent as a text block; in the file it has no fields.
+            whole = isinstance(content, list) and block < len(content) and isinstance(content[block], str)
+            path = path if whole or not isinstance(field, list) else (*path, *field)
         editor.change_bytes(record, partial(_mended, path=path))
 
 
