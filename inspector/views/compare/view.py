@@ -161,7 +161,7 @@ class CompareView(QWidget):
         split.addWidget(table)
         split.addWidget(side)
         split.setStretchFactor(0, 1)
-        split.setSizes([700, 250])
+        split.setSizes([660, 300])
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
