@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QMenu,
-    QSizePolicy,
     QSplitter,
     QStackedWidget,
     QTableView,
@@ -33,6 +32,7 @@ from inspector.rendering.visible_text import visible
 from inspector.views.charts.context_plot import COST_MODES, ContextPlot
 from inspector.views.charts.legend import Legend
 from inspector.views.detail.pages import plain_label
+from inspector.views.elided_label import ElidedLabel
 from inspector.views.limits_dialog import LimitsDialog
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class ContextChart(QWidget):
         self.legend = Legend(context.theme)
         self.table_model = RoundTable(self)
         self.table = QTableView()
-        self.state = plain_label()
+        self.state = ElidedLabel()
         self.facts = plain_label()
         self._events: dict[int, str] = {}
         self._build()
@@ -88,7 +88,7 @@ class ContextChart(QWidget):
             menu.addAction(title, partial(self.choose_export, suffix))
         export.setMenu(menu)
         export.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.facts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.facts.setWordWrap(True)
         self.facts.setContentsMargins(9, 6, 9, 0)
         bar.addStretch(1)
         for widget in (self.cost_mode, self.limits_button, client, self.table_button, fit, export):
@@ -121,7 +121,6 @@ class ContextChart(QWidget):
         split.setStretchFactor(1, 0)
         split.setCollapsible(0, False)
         self.state.setContentsMargins(9, 2, 9, 4)
-        self.state.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)

@@ -209,7 +209,8 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
             angle=90,
             pen=pen,
             label=glyph if count > 8 else f"{glyph} {compaction.kind}",
-            labelOpts={"position": 0.97, "color": pen.color(), "movable": False, "fill": self._veil()},
+            # At the foot: the limits have their names at the top.
+            labelOpts={"position": 0.08, "color": pen.color(), "movable": False, "fill": self._veil()},
         )
         line.setToolTip(event_title(compaction.kind))
         return line
@@ -242,7 +243,8 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
                     "position": 0.01 + 0.17 * number,
                     "color": colour,
                     "fill": self._veil(),
-                    "anchors": [(0, 1), (0, 1)],
+                    # The window is the top of the chart: its name has no room above the line.
+                    "anchors": [(0, int(number > 0))] * 2,
                 },
             )
             line.setZValue(10)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QSizePolicy, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from compaction.progress import Progress
 from inspector.context import AppContext
@@ -45,7 +45,7 @@ class DetailPane(QWidget):
         self._notes: list[Part] = []
         self._headline = plain_label("Nothing selected")
         self._headline.setContentsMargins(9, 5, 9, 5)
-        self._headline.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._headline.setWordWrap(True)
         self._headline.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.rendered, self.json, self.raw = RenderedPage(), JsonPage(), RawPage()
         self.links, self.usage = LinksPage(), UsagePage()
