@@ -126,7 +126,7 @@ class OutlineTable(QTableView):
         self.columns_chosen.emit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """In a narrow window the preview keeps its room: share and time step aside, until a person chose columns."""
+        """The preview keeps its room in a narrow window, names get more in a wide one, until a person chose columns."""
         super().resizeEvent(event)
         if self._fits_columns and self.model() is not None:
             self._fit_columns()
@@ -142,6 +142,11 @@ class OutlineTable(QTableView):
                 self.setColumnHidden(column, not fits)
                 self._fitting = False
             room -= self._widths.get(column, 0) if fits else 0
+        # A third of what is left over goes to the names, up to twice what they have at least.
+        least = self._widths.get(Column.WHAT, 0)
+        self._fitting = True
+        header.resizeSection(Column.WHAT, least + max(0, min(least, room // 3)))
+        self._fitting = False
 
     def columns_menu(self) -> QMenu:
         """Which columns are shown; the first one always is."""

@@ -73,14 +73,19 @@ class BarDelegate(QStyledItemDelegate):
         small = painter.font()
         small.setPointSizeF(max(7.0, small.pointSizeF() * 0.82))
         painter.setFont(small)
-        for name, tokens, colour in self.lines():
+        height = painter.fontMetrics().height()
+        last = rect.top() - 2 * height
+        for name, tokens, colour in sorted(self.lines(), key=lambda line: -line[1]):
             y = y_of(rect, tokens, top)
             pen = QPen(QColor(self._theme.named(colour)))
             pen.setStyle(styles[name])
             painter.setPen(pen)
             painter.drawLine(rect.left(), y, rect.right(), y)
             if named:
-                # Neighbouring lines are named on opposite sides so that their names never overlap.
-                place = QRect(rect.left() + 4, y - 14 if name == "blocking" else y + 1, rect.width() - 8, 13)
+                # The highest is named above its line, the others below theirs, or below one another where lines
+                # are close: on a large window they are a few pixels apart.
+                text_top = y - height if name == "blocking" else max(y + 1, last + height)
+                last = text_top
+                place = QRect(rect.left() + 4, text_top, rect.width() - 8, height)
                 side = Qt.AlignmentFlag.AlignRight if name == "warning" else Qt.AlignmentFlag.AlignLeft
                 painter.drawText(place, int(side), f"{name} {short_tokens(tokens)}")

@@ -120,6 +120,7 @@ class SettingsForm(QWidget):
 
     def _names(self, spec: SettingSpec, value: Any) -> QWidget:
         editor = QLineEdit(", ".join(value))
+        editor.setCursorPosition(0)
         editor.setPlaceholderText("names, separated by commas")
         editor.editingFinished.connect(
             lambda: self._tell({spec.key: [n.strip() for n in editor.text().split(",") if n.strip()]})

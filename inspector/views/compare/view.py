@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QModelIndex, QPoint, Qt
-from PySide6.QtGui import QAction, QFocusEvent, QGuiApplication, QKeySequence
+from PySide6.QtGui import QAction, QFocusEvent, QFontMetrics, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
@@ -271,13 +271,19 @@ class CompareView(QWidget):
 
     def _shape(self) -> None:
         width = self.fontMetrics().averageCharWidth()
+        font = self.table.horizontalHeader().font()
+        font.setBold(True)
+        bold = QFontMetrics(font)
         self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         for row in range(len(FIGURES)):
             lines = 3 if FIGURES[row].title in TEXT_ROWS else 1
             height = _BAR_HEIGHT if row == BAR_ROW else self.fontMetrics().height() * lines + 8
             self.table.setRowHeight(row, height)
         for column in range(self.model.columnCount()):
-            self.table.setColumnWidth(column, width * 22)
+            # A title wraps between words; a longer word needs a wider column.
+            words = str(self.model.headerData(column, Qt.Orientation.Horizontal) or "").split()
+            longest = max((bold.horizontalAdvance(word) for word in words), default=0)
+            self.table.setColumnWidth(column, max(width * 22, longest + width * 3))
         self.table.setWordWrap(True)
 
     def _on_updated(self, column: Column) -> None:
