@@ -83,8 +83,9 @@ class Palette(QDialog):
         self.refresh("")
 
     def matches(self, typed: str) -> list[Match]:
-        """The runnable actions that fit, best first."""
+        """The runnable actions that fit, best first; the menu may stand before the name, as it is shown."""
         found = []
+        typed = " ".join(typed.replace(":", " ").split())
         for action in self._context.actions:
             if not self._context.actions.enabled(action.id):
                 continue
@@ -110,12 +111,16 @@ class Palette(QDialog):
             item.setData(Qt.ItemDataRole.UserRole, action.id)
             item.setToolTip(action.tip)
             self.list.addItem(item)
+        if not self.list.count():
+            nothing = QListWidgetItem("No command fits")
+            nothing.setFlags(Qt.ItemFlag.NoItemFlags)
+            self.list.addItem(nothing)
         self.list.setCurrentRow(0)
 
     def run_current(self) -> None:
         """Close and run the selected action."""
         item = self.list.currentItem()
-        if item is not None:
+        if item is not None and item.data(Qt.ItemDataRole.UserRole):
             action_id = item.data(Qt.ItemDataRole.UserRole)
             self.accept()
             self._context.actions.run(action_id)

@@ -115,7 +115,7 @@ class TimelineView(QWidget):
         split = QSplitter(Qt.Orientation.Horizontal)
         for pane in (self.bars, self.facts, self.texts, scroll):
             split.addWidget(pane)
-        split.setSizes([170, 330, 480, 240])
+        split.setSizes([170, 480, 400, 240])
         split.setStretchFactor(2, 1)
         # As wide as the strip, so that its handle stands below the strip's mark.
         slider = QHBoxLayout()
