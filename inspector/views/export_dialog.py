@@ -138,9 +138,10 @@ class ExportDialog(QDialog):
             return
         target = Path(self.target.text().strip()).expanduser()
         chosen = FORMATS[str(self.format.currentData())]
+        options = ExportOptions(steps=self._document.lineage)
 
         def write(progress: Progress) -> tuple[Written, ...]:
-            return (chosen.write(session, target, ExportOptions(), progress),)
+            return (chosen.write(session, target, options, progress),)
 
         self.write.setEnabled(False)
         self.state.setText(f"Writing {target.name} …")

@@ -75,6 +75,8 @@ def test_apply_undo_redo_chain_and_export(
     dialog.target.setText(str(target))
     dialog._on_write()
     qtbot.waitUntil(lambda: dialog.written is not None, timeout=WAIT)
+    assert dialog.written is not None
+    assert dialog.written.entry.lineage["steps"] == list(derived.lineage)
     written = open_transcript(target)
     assert derived.session is not None
     twice = derived.session.transcript

@@ -19,12 +19,14 @@ class ExportOptions:
         at: as the session stood before that API round's response; None: all of it.
         overwrite: replace an existing file (never the original).
         journal: where to record it, None: our data folder.
+        steps: how a session in memory came about, one line a step, for the journal.
     """
 
     client: str = ""
     at: int | None = None
     overwrite: bool = False
     journal: Journal | None = None
+    steps: tuple[str, ...] = ()
 
 
 class ExportFormat(Protocol):

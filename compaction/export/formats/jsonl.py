@@ -31,7 +31,7 @@ class JsonLines:
             (),
             operation="export",
             source=source,
-            lineage={"format": self.name, "at": options.at},
+            lineage={"format": self.name, "at": options.at, "steps": list(options.steps)},
             overwrite=options.overwrite,
             journal=options.journal,
             progress=progress,
