@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -93,7 +94,7 @@ def find_transcripts(root: str | os.PathLike[str], problems: list[str] | None = 
         folder = waiting.pop()
         try:
             with os.scandir(folder) as entries:
-                found = _files_of(entries, waiting, seen_links)
+                found = _files_of(entries, waiting, seen_links, problems)
         except OSError as error:
             if problems is not None:
                 problems.append(f"{folder}: cannot be listed: {error.strerror or error}")
@@ -102,20 +103,37 @@ def find_transcripts(root: str | os.PathLike[str], problems: list[str] | None = 
 
 
 def _files_of(
-    entries: Iterable[os.DirEntry[str]], waiting: list[str], seen_links: set[tuple[int, int]]
+    entries: Iterable[os.DirEntry[str]],
+    waiting: list[str],
+    seen_links: set[tuple[int, int]],
+    problems: list[str] | None,
 ) -> list[FoundFile]:
+    """The session files among the entries of a folder; its folders join `waiting`. Pipes and devices are no files."""
     found: list[FoundFile] = []
     for entry in entries:
         name = entry.name
         try:
-            if name.endswith(".jsonl"):
+            if name.endswith(".jsonl") and entry.is_file():
+                if not _is_utf8(entry.path):
+                    raise OSError(errno.EILSEQ, "its name is not UTF-8, which the catalogue cannot hold; rename it")
                 status = entry.stat()
                 found.append(FoundFile(entry.path, status.st_size, status.st_mtime_ns))
             elif name not in SKIPPED_FOLDERS and entry.is_dir() and _first_visit(entry, seen_links):
                 waiting.append(entry.path)
         except FileNotFoundError:
             continue  # it vanished between the listing and its stat: it is simply gone
+        except OSError as error:  # a link to itself, say: that entry alone is left out
+            if problems is not None:
+                problems.append(f"{entry.path}: cannot be read: {error.strerror or error}")
     return found
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _first_visit(entry: os.DirEntry[str], seen_links: set[tuple[int, int]]) -> bool:

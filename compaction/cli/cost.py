@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def read_usage(paths: list[str]) -> Ledger:
     named, found = [], []
     for text in paths:
         path = Path(text)
-        if text != "-" and path.is_dir():
+        if text != "-" and os.path.isdir(path):  # unlike Path.is_dir, no error for a name too long
             found += sorted(p for p in path.rglob("*.jsonl") if p.is_file())
         else:
             named.append(text)

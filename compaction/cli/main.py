@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -43,6 +44,9 @@ COMMANDS: dict[str, str] = {
 
 def main(arguments: Sequence[str]) -> int:
     """Run one subcommand; the exit code of cli.md: 0 done, 1 findings or nothing written, 2 usage, 3 input."""
+    # Started with its output closed (`>&-`, a service): there is none to write to, which is no reason to fail.
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for the whole run)
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     parser = argparse.ArgumentParser(prog="compactoscope", description="Inspector for AI coding-agent sessions.")
     names = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     wanted = next((a for a in arguments if not a.startswith("-")), "")
@@ -54,7 +58,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         args = parser.parse_args(arguments)
         chosen = cast(Command, importlib.import_module(COMMANDS[args.command]))
-        return chosen.run(args)
+        code = chosen.run(args)
+        sys.stdout.flush()  # here, so that a full disk or a closed pipe shows while it can still be told
+        return code
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     except CompactoscopeError as error:
@@ -67,8 +73,22 @@ def main(arguments: Sequence[str]) -> int:
         return 130
     except BrokenPipeError:
         # The reader of our output (head, less) went away: not an error; keep the interpreter's own flush quiet.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 0
+    except OSError as error:
+        # The commands tell of the files they read and write; what is left is the place this output goes to.
+        _discard_output()
+        place = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, (str, bytes)) else ""
+        warn(f"compactoscope: {place}{error.strerror or error} (free some space, or check the permissions)")
+        return 1
+
+
+def _discard_output() -> None:
+    """Let what is still buffered go nowhere, else the interpreter fails on it once more at its end."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except io.UnsupportedOperation:
+        return  # called from within a program that takes the output itself
 
 
 def _exit_code(error: CompactoscopeError) -> int:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import os
 import time
 import uuid
 from pathlib import Path
@@ -77,8 +78,9 @@ def choices(accepted: list[str]) -> dict[str, str]:
 
 def target_of(output: str, source: str, same_id: bool) -> Path:
     """Where the new session goes: OUT itself, or in a folder under a new session id (or the original's name)."""
-    path = Path(output).expanduser()
-    if not path.is_dir():
+    # os.path's functions: an unknown ~user or a name too long is no error here but the writer's to tell.
+    path = Path(os.path.expanduser(output))
+    if not os.path.isdir(path):
         return path
     original = Path(source)
     if same_id and source != "-":

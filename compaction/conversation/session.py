@@ -101,14 +101,20 @@ def subagent_paths(path: Path, session_id: str) -> list[Path]:
 
 def _nested(path: Path) -> list[Path]:
     folder = path.with_suffix("") / "subagents"
-    return sorted(p for p in folder.rglob("*.jsonl") if p.name.startswith("agent-")) if folder.is_dir() else []
+    return (
+        sorted(p for p in folder.rglob("*.jsonl") if p.name.startswith("agent-") and p.is_file())
+        if folder.is_dir()
+        else []
+    )
 
 
 def _beside(path: Path, session_id: str) -> list[Path]:
     """Sibling `agent-*.jsonl` files whose records carry this session's id (2.0.28 … 2.0.60)."""
     if not session_id:
         return []
-    return sorted(p for p in path.parent.glob("agent-*.jsonl") if p != path and _session_of(p) == session_id)
+    return sorted(
+        p for p in path.parent.glob("agent-*.jsonl") if p != path and p.is_file() and _session_of(p) == session_id
+    )
 
 
 def _session_of(path: Path) -> str:

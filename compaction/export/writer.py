@@ -56,8 +56,12 @@ def write_new_file(
         NothingWritten: it exists already, is being written, the disk refused, or the re-read found a difference.
         Cancelled: through `progress`; the temporary file is removed.
     """
-    path = Path(target).expanduser().absolute()
-    _check_target(path, source, overwrite)
+    path = Path(os.path.expanduser(target)).absolute()
+    try:
+        _check_target(path, source, overwrite)
+    except (OSError, ValueError) as error:
+        cause = error.strerror if isinstance(error, OSError) else None
+        raise NothingWritten(f"cannot be written: {cause or error}", "name another file", str(path)) from error
     replaced = file_sha256(path) if path.exists() else ""
     journal = journal if journal is not None else Journal()
     entry = journal.begin(operation, path, source=source, replaced_sha256=replaced, lineage=lineage)
@@ -87,6 +91,8 @@ def write_new_file(
 
 
 def _check_target(path: Path, source: Path | None, overwrite: bool) -> None:
+    if "\0" in str(path):
+        raise UsageError("the name of the output holds a NUL character", "name another file", str(path))
     if path.is_dir():
         raise UsageError("the output is a folder", "name a file", str(path))
     if not path.parent.is_dir():
