@@ -107,7 +107,7 @@ VIEWS: list[ViewSpec] = [
         "inspector.views.before_after.view:BeforeAfterView",
         wide=True,
         shortcut="Alt+9",
-        help="strategies",
+        help="workbench",
         tip="What the strategy chosen in Compare changes, block by block; or this session against another open one.",
     ),
     ViewSpec(
@@ -118,7 +118,7 @@ VIEWS: list[ViewSpec] = [
         "inspector.views.timeline.view:TimelineView",
         wide=True,
         shortcut="Alt+0",
-        help="strategies",
+        help="workbench",
         tip="Step through the compactions, recorded and simulated, and see the context as it was at any API round.",
     ),
     ViewSpec(
@@ -128,7 +128,7 @@ VIEWS: list[ViewSpec] = [
         "center",
         "inspector.views.summaries.view:SummariesView",
         wide=True,
-        help="strategies",
+        help="workbench",
         tip="Recorded and fresh summaries beside their sources, the session memory, what the API counts.",
     ),
     ViewSpec(
