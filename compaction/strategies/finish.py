@@ -137,6 +137,7 @@ def measure_after(
 ) -> tuple[int, dict[Category, int]]:
     """Tokens of the request afterwards, in all and by category: kept blocks keep their share, new are estimated."""
     known = view.derived("parts by identity", _by_identity)
+    written = tuple(str(block["text"]) for block in summaries if block.get("type") == "text" and block.get("text"))
     summary_blocks = {id(block) for block in summaries}
     totals = sum_by_category(view.system_tokens if view.parts else view.tokens, ())
     for message in after.messages:
@@ -151,7 +152,11 @@ def measure_after(
                 # The same block with less in it: an estimate of the rest never exceeds what the whole was given.
                 totals[before.category] += min(tokens, before.tokens)
             else:
-                totals[Category.SUMMARY if id(block) in summary_blocks else Category.ATTACHMENTS] += tokens
+                # A text joint behind it makes another block of it.
+                summary = id(block) in summary_blocks or (
+                    bool(written) and block.get("type") == "text" and str(block.get("text", "")).startswith(written)
+                )
+                totals[Category.SUMMARY if summary else Category.ATTACHMENTS] += tokens
     return sum(totals.values()), totals
 
 

@@ -67,6 +67,14 @@ def test_the_kinds_of_tokens_add_up_to_the_total_in_every_column(view: CompareVi
         assert parts == int(view.model.text(total, number).split(" ")[0].replace(",", ""))
 
 
+def test_what_a_strategy_writes_as_summary_counts_as_summary(view: CompareView) -> None:
+    for name in ("auto-compact", "partial-from", "partial-up-to"):
+        plan = view.workbench.columns[column(view, name) - 1].plan
+        assert plan is not None
+        assert plan.applies
+        assert plan.after_categories["summary"] > 100
+
+
 def test_a_changed_setting_previews_live_and_only_its_column(view: CompareView, qtbot: QtBot) -> None:
     number = column(view, "microcompact-time")
     view.table.setCurrentIndex(view.model.index(2, number))
