@@ -376,6 +376,7 @@ QPushButton:focus {{ border: 1px solid {c.accent}; }}
 QPushButton:default {{ background: {c.fill}; color: {c.on_accent}; border-color: {c.fill}; }}
 QPushButton:default:focus {{ border: 2px solid {c.text}; padding: 4px 13px; }}
 QPushButton:disabled {{ color: {mix(c.text, c.window, 0.45)}; background: {c.window}; border-color: {c.border}; }}
+QDialogButtonBox {{ dialogbuttonbox-buttons-have-icons: 0; }}
 QToolTip {{ background: {c.raised}; color: {c.text}; border: 1px solid {c.border}; padding: 4px 6px; }}
 QScrollBar:vertical {{ background: transparent; width: 12px; margin: 0; }}
 QScrollBar:horizontal {{ background: transparent; height: 12px; margin: 0; }}

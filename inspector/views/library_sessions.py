@@ -41,7 +41,7 @@ _FILTER_MILLISECONDS = 120
 _HEADER = "library_columns_1"
 """Settings name of the columns' state; another number when the columns change."""
 _WIDTHS = {
-    "Last": 17,
+    "Last": 21,
     "Title": 44,
     "Project": 28,
     "Models": 22,
@@ -69,6 +69,7 @@ class LibrarySessions(QWidget):
         self.tree = QListView()
         self.tree.setModel(self.projects)
         self.tree.setUniformItemSizes(True)
+        self.tree.setSpacing(2)
         self.tree.setAccessibleName("Projects")
         self.filter = QLineEdit()
         self.filter.setPlaceholderText("Filter by title, prompt, project, branch, model, tool or session id")
@@ -108,6 +109,7 @@ class LibrarySessions(QWidget):
         header = table.horizontalHeader()
         header.setSectionsMovable(True)
         header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         character = table.fontMetrics().averageCharWidth()
         for number, column in enumerate(COLUMNS):

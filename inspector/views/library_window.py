@@ -66,7 +66,7 @@ class LibraryWindow(QMainWindow):
         refresh.setShortcut(QKeySequence(QKeySequence.StandardKey.Refresh))
         refresh.setToolTip("Look at the folders now (F5)")
         refresh.triggered.connect(self.library.refresh)
-        folder = bar.addAction(self._context.theme.icon("folder"), "Add Folder…")
+        folder = bar.addAction(self._context.theme.icon("folder"), "Add a folder…")
         folder.setToolTip("Index a folder besides the client's own")
         folder.triggered.connect(self._choose_folder)
         settings = bar.addAction(self._context.theme.icon("settings"), "Settings…")

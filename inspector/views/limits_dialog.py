@@ -64,7 +64,7 @@ class LimitsDialog(QDialog):
         layout.addLayout(form)
         layout.addWidget(self.problem)
         layout.addWidget(buttons)
-        self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 110)
+        self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 132)
 
     @staticmethod
     def _editor(spec: SettingSpec, value: object) -> QLineEdit | QCheckBox:

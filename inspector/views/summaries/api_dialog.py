@@ -10,6 +10,7 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
+    QLabel,
     QLineEdit,
     QPushButton,
     QVBoxLayout,
@@ -71,7 +72,9 @@ class ApiDialog(QDialog):
         form.addRow("&Model", self.model)
         form.addRow("Time &limit", self.timeout)
         form.addRow("", self.images)
-        form.addRow("API &key", row)
+        key_label = QLabel("API &key")
+        key_label.setBuddy(self.key)
+        form.addRow(key_label, row)
         form.addRow("Key found in", self.found)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel)
         buttons.accepted.connect(self._on_accept)
