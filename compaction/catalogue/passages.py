@@ -64,7 +64,7 @@ def passages_of(transcript: Transcript, lines_before: int = 0) -> Iterator[Passa
         if kind in (_USER, _ASSISTANT):
             for part, tool, key, text in _of_message(transcript, record, kind, tool_of):
                 for piece in pieces(text):
-                    yield Passage(line, part, tool, key, time, piece)
+                    yield Passage(line, part, storable(tool), key, time, piece)
         elif kind == _ATTACHMENT and transcript.type_name(record) == "attachment/queued_command":
             attachment = transcript.payload(record).get("attachment")
             prompt = attachment.get("prompt") if isinstance(attachment, dict) else None

@@ -39,6 +39,7 @@ def parse_query(text: str) -> Query:
     Raises:
         UsageError: there is nothing to look for.
     """
+    text = text.encode("utf-8", "replace").decode()  # no text in the catalogue holds a lone surrogate
     groups: list[list[Term]] = []
     excluded: list[Term] = []
     join = False

@@ -12,6 +12,7 @@ from compaction.accounting.pricing import price_charges
 from compaction.accounting.usage import Ledger, Responses
 from compaction.accounting.usage_rows import prompt_tokens
 from compaction.catalogue.fingerprint import key_of
+from compaction.catalogue.passages import storable
 from compaction.conversation.usage import context_of_iterations
 from compaction.transcript.transcript import Transcript
 
@@ -68,10 +69,22 @@ def responses_of(transcript: Transcript, lines_before: int, path: str, prices: P
         fresh, output, read, write_5m, write_1h = tokens
         name = models[model]
         identity = f"{message} {request} {instance} {name}" if message else f"{path}:{line}"
-        key = key_of(identity.encode("utf-8", "replace"))
+        key = key_of(identity.encode("utf-8", "surrogatepass"))
         found.append(
             ScannedResponse(
-                key, line, time, name, sidechain, fresh, output, read, write_5m, write_1h, size, uncertain, cost
+                key,
+                line,
+                time,
+                storable(name),
+                sidechain,
+                fresh,
+                output,
+                read,
+                write_5m,
+                write_1h,
+                size,
+                uncertain,
+                cost,
             )
         )
     return found

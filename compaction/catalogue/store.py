@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from compaction.catalogue.discovery import place_of
 from compaction.catalogue.entries import BUCKETS
-from compaction.catalogue.passages import Passage
+from compaction.catalogue.passages import Passage, storable
 from compaction.catalogue.responses import ScannedResponse
 from compaction.catalogue.scan import SliceResult, Summary
 from compaction.catalogue.tables import FACT, PASSAGE, RESPONSE, TRANSCRIPT
@@ -221,6 +221,8 @@ def read_series(data: bytes) -> list[int]:
 
 
 def _write_rows(connection: Connection, fresh: list[dict[str, Any]], known: list[dict[str, Any]]) -> None:
+    for row in (*fresh, *known):
+        row.update({name: _storable(value) for name, value in row.items()})
     if fresh:
         query = sa.insert(TRANSCRIPT).returning(TRANSCRIPT.c.id, sort_by_parameter_order=True)
         for row, number in zip(fresh, connection.execute(query, fresh).scalars(), strict=True):
@@ -229,6 +231,17 @@ def _write_rows(connection: Connection, fresh: list[dict[str, Any]], known: list
         query_ = sa.update(TRANSCRIPT).where(TRANSCRIPT.c.id == sa.bindparam("row_id"))
         values: dict[str, Any] = {name: sa.bindparam(name) for name in known[0] if name != "id"}
         connection.execute(query_.values(values), [{**row, "row_id": row["id"]} for row in known])
+
+
+def _storable(value: Any) -> Any:
+    """A column's value with every text in it, and in its lists and objects, as a database takes it."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    if isinstance(value, dict):
+        return {_storable(key): _storable(item) for key, item in value.items()}
+    return value
 
 
 def _write_responses(connection: Connection, rows: list[tuple[Any, ...]], with_old: set[int]) -> None:

@@ -54,21 +54,32 @@ def session_filter(args: argparse.Namespace) -> SessionFilter:
     from compaction.catalogue.entries import SessionFilter
 
     until = _midnight(args.until)
+    last_day = until is not None and until.date() == date.max
     return SessionFilter(
-        project=args.project,
-        model=args.model,
-        tool=args.tool,
-        owner=args.owner,
+        project=_text(args.project),
+        model=_text(args.model),
+        tool=_text(args.tool),
+        owner=_text(args.owner),
         since_ms=_milliseconds(_midnight(args.since)),
-        until_ms=_milliseconds(until + timedelta(days=1) if until is not None else None),
+        until_ms=_milliseconds(until + timedelta(days=1) if until is not None and not last_day else None),
         minimum_cost=args.min_cost,
         maximum_cost=args.max_cost,
-        minimum_context=args.min_context,
-        maximum_context=args.max_context,
-        finding=args.finding,
+        minimum_context=_count(args.min_context),
+        maximum_context=_count(args.max_context),
+        finding=_text(args.finding),
         compaction=args.compacted,
         error=args.errors,
     )
+
+
+def _text(argument: str) -> str:
+    """An argument as a database takes it: bytes of it that were no UTF-8 occur in no text of the catalogue."""
+    return argument.encode("utf-8", "replace").decode()
+
+
+def _count(argument: int | None) -> int | None:
+    """A number of tokens within what a database counts."""
+    return None if argument is None else max(-(2**63), min(argument, 2**63 - 1))
 
 
 def _midnight(text: str) -> datetime | None:

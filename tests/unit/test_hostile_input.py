@@ -232,3 +232,40 @@ def test_markup_in_a_session_is_text_in_every_export(
     assert "<b onclick" not in page
     assert "<img src='http" not in page
     assert "onclick=x" in page
+
+
+def test_a_library_of_hostile_files_is_indexed_listed_and_searched(
+    tmp_path: Path, own_data_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "library"
+    folder.mkdir()
+    (folder / "loop.jsonl").symlink_to("loop.jsonl")
+    (folder / "loop").symlink_to("loop")
+    (folder / "again").symlink_to(".")
+    (folder / "folder.jsonl").mkdir()
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(folder / "pipe.jsonl")
+        os.mkfifo(folder / "agent-pipe.jsonl")
+    (folder / "no UTF-8 \udcff.jsonl").write_bytes(INPUTS["CRLF"])
+    chosen = ("lone surrogates", "surrogate ids", "odd message.model", "odd message.id", "odd version", "odd sessionId",
+              "odd cwd", "odd usage.input_tokens", "odd message.content[].name", "odd timestamp", "names with escapes",
+              "noise", "request: odd blocks", "CRLF")  # fmt: skip
+    for name in chosen:
+        (folder / f"{list(INPUTS).index(name)}.jsonl").write_bytes(INPUTS[name])
+    assert main(["index", str(folder), "--json", "--processes", "1"]) == 0
+    printed = capsys.readouterr()
+    report = json.loads(printed.out)
+    assert report["indexed"] == len(chosen)
+    assert len(report["problems"]) == 3  # both links to themselves and the name
+    assert not _UNSAFE.search(printed.err)
+    assert main(["index", str(folder), "--json", "--processes", "1"]) == 0
+    assert json.loads(capsys.readouterr().out)["unchanged"] == len(chosen)
+    for command in (
+        ["sessions"], ["sessions", "--project", "\udcff"], ["sessions", "--until", "9999-12-31"],
+        ["sessions", "--min-context", "9" * 40], ["sessions", "--since", "0001-01-01"],
+        ["search", "tide"], ["search", "\udcff x"], ["search", "'); DROP"], ["cost", str(folder)],
+    ):  # fmt: skip
+        assert main(command) == 0, command
+        assert not _UNSAFE.search(capsys.readouterr().out), command
+        assert main([*command, "--json"]) == 0, command
+        json.loads(capsys.readouterr().out, parse_constant=_refuse)
