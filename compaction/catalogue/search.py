@@ -54,6 +54,12 @@ class SessionHits:
     hits: tuple[Hit, ...]
 
 
+def hits_in(found: Sequence[SessionHits]) -> str:
+    """How much was found, in words: "29 hits in 1 session"."""
+    hits, sessions = sum(len(session.hits) for session in found), len(found)
+    return f"{hits:,} {'hit' if hits == 1 else 'hits'} in {sessions:,} {'session' if sessions == 1 else 'sessions'}"
+
+
 def search(
     catalogue: Catalogue,
     text: str,

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Search (cli.md: hits), grouped by session, each hit with its file and line."""
-    from compaction.catalogue.search import search
+    from compaction.catalogue.search import hits_in, search
     from compaction.catalogue.settings import load_library_settings
 
     with opened(args, load_library_settings(), create=False) as catalogue:
@@ -46,5 +46,5 @@ def run(args: argparse.Namespace) -> int:
             what = f"{hit.kind} {hit.tool}".rstrip()
             print_line(f"  {hit.path}:{hit.line}  {what}")
             print_line(f"      {hit.snippet}")
-    print_line(f"{sum(len(s.hits) for s in found):,} hits in {len(found):,} sessions")
+    print_line(hits_in(found))
     return 0

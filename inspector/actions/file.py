@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, cast
 
 from PySide6.QtWidgets import QFileDialog
 
-from compaction.resources import resource
 from inspector.actions.registry import Action, Menu
 from inspector.context import AppContext
+from inspector.documents.derived import bundled_folder
 
 if TYPE_CHECKING:
     from inspector.views.main_window import MainWindow
@@ -23,11 +23,8 @@ def _window(context: AppContext) -> MainWindow:
 @cache
 def sample_path() -> Path | None:
     """The bundled sample session, None when this installation has none."""
-    try:
-        folder = resource("sample")
-    except FileNotFoundError:
-        return None
-    return next(iter(sorted(folder.glob("*.jsonl"))), None)
+    folder = bundled_folder()
+    return next(iter(sorted(folder.glob("*.jsonl"))), None) if folder is not None else None
 
 
 def _open(context: AppContext) -> None:

@@ -12,6 +12,7 @@ from PySide6.QtGui import QUndoCommand
 
 from compaction.conversation import Session
 from compaction.progress import Progress
+from compaction.resources import resource
 from compaction.strategies.apply import derived
 from compaction.strategies.plan import no_edits
 from inspector.documents.document import Document
@@ -105,12 +106,24 @@ def _derived(parent: Document, column: Column) -> Document:
     return document
 
 
+def bundled_folder() -> Path | None:
+    """The folder of the bundled sample, None when this installation has none."""
+    try:
+        return resource("sample")
+    except FileNotFoundError:
+        return None
+
+
 def folder_of(document: Document) -> Path:
-    """The folder of a document's file, or of the file it was derived from."""
+    """The folder of a document's file, or of the file it was derived from; the home folder for the bundled sample.
+
+    What is made of the sample belongs to the person, not into the program's own folder.
+    """
     found: Document | None = document
     while found is not None:
         if found.path is not None:
-            return found.path.parent
+            folder = found.path.parent
+            return Path.home() if folder == bundled_folder() else folder
         found = found.parent_document
     return Path.cwd()
 

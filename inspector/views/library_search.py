@@ -74,6 +74,7 @@ class LibrarySearch(QWidget):
         self.list = QListView()
         self.list.setModel(self.model)
         self.list.setUniformItemSizes(True)
+        self.list.setSpacing(1)
         self.list.setAccessibleName("Hits")
         self.state = QLabel("Looks at prompts, answers, tool calls and results. Secrets are masked.")
         self.state.setTextFormat(Qt.TextFormat.PlainText)
@@ -166,9 +167,10 @@ class LibrarySearch(QWidget):
         job.success(self._show).failure(self._on_failure)
 
     def _show(self, results: list[SessionHits]) -> None:
+        from compaction.catalogue.search import hits_in
+
         self.model.set_results(results)
-        hits = sum(len(session.hits) for session in results)
-        self.state.setText(f"{hits:,} hits in {len(results):,} sessions" if results else "Nothing found")
+        self.state.setText(hits_in(results) if results else "Nothing found")
 
     def _on_failure(self, error: Exception) -> None:
         self.model.set_results([])

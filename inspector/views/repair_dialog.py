@@ -28,6 +28,7 @@ from PySide6.QtWidgets import (
 
 from compaction.progress import Progress
 from inspector.context import AppContext
+from inspector.documents.derived import folder_of
 from inspector.documents.document import Document
 from inspector.documents.written import FileWritten, Write
 from inspector.models.flat_tree import FlatRow
@@ -345,13 +346,13 @@ def repair_writer(plan: RepairPlan, target: Path, source: str) -> Write:
 
 def new_id_target(document: Document) -> Path:
     """A name beside the original with a session id of its own: clients take the id from the file's name."""
-    path = document.path if document.path is not None else Path.cwd() / "session.jsonl"
-    return path.with_name(f"{uuid.uuid4()}{path.suffix or '.jsonl'}")
+    suffix = document.path.suffix if document.path is not None else ""
+    return folder_of(document) / f"{uuid.uuid4()}{suffix or '.jsonl'}"
 
 
 def default_target(document: Document) -> Path:
     """A free name beside the original: session.repaired.jsonl, session.repaired-2.jsonl …"""
-    path = document.path if document.path is not None else Path.cwd() / f"{document.title}.jsonl"
+    path = folder_of(document) / (document.path.name if document.path is not None else f"{document.title}.jsonl")
     suffix = path.suffix or ".jsonl"
     number = 1
     while True:

@@ -19,7 +19,9 @@ from compaction.diagnosis.doctor import diagnose
 from compaction.diagnosis.model import Finding, Repair
 from compaction.diagnosis.repair.plan import RecordChange
 from compaction.export.journal import Journal
+from compaction.resources import resource
 from inspector.context import AppContext
+from inspector.documents.derived import folder_of
 from inspector.documents.document import Document
 from inspector.models.repair import LEAVE, ChoicesModel, change_parts, default_choice
 from inspector.rendering.parts import Code, Diff, Note
@@ -179,6 +181,15 @@ def test_the_default_name_is_free_and_beside_the_original(tmp_path: Path) -> Non
     (tmp_path / "s.repaired.jsonl").touch()
     assert default_target(Document(path)).name == "s.repaired-2.jsonl"
     assert default_target(Document(tmp_path / "request.json")).name == "request.repaired.json"
+
+
+def test_what_is_made_of_the_sample_goes_to_the_home_folder_not_into_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    sample = Document(resource("sample", "tide-tables.jsonl"))
+    assert default_target(sample) == tmp_path / "tide-tables.repaired.jsonl"
+    assert folder_of(sample) == tmp_path
 
 
 def test_a_session_gets_a_new_id_and_any_other_file_its_own_name(

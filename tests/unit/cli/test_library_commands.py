@@ -116,7 +116,7 @@ def test_search_has_the_keys_of_the_specification(library: Path, capsys: pytest.
     assert main(["search", "station"]) == 0
     text = capsys.readouterr().out
     assert KEY not in text
-    assert "1 hits in 1 sessions" in text
+    assert "1 hit in 1 session" in text
     assert main(["search", "--", "-nothing"]) == 2
 
 
