@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyqtgraph as pg
@@ -20,6 +21,8 @@ from inspector.views.charts.stack_item import StackItem
 
 COST_MODES = ("Cost so far", "Cost of each round", "No cost")
 _FEWEST_ROUNDS = 4
+_LABEL_MARGIN = 12
+"""Pixels between the names of two lines."""
 _EVENT_GLYPHS = {"auto": "▼", "manual": "◆", "legacy": "▼", "micro": "▽", "silent": "?"}
 
 
@@ -75,6 +78,7 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
         self.cursor_line.hide()
         self.cursor_round = 0
         self._main.vb.sigResized.connect(self._fit_cost)
+        self._main.vb.sigResized.connect(self._draw_lines)
         self._main.vb.sigRangeChanged.connect(self._fit_cost)
         self.scene().sigMouseClicked.connect(self._on_clicked)
         self.recolour()
@@ -94,8 +98,7 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
             xMin=0.5, xMax=max(1.5, rounds + 0.5), minXRange=min(max(1, rounds), _FEWEST_ROUNDS), yMin=0
         )
         self._draw_cost()
-        self._draw_events()
-        self._draw_limits()
+        self._draw_lines()
         if not same and (before == 0 or rounds < before or whole):
             self.fit()
         self._fit_height()
@@ -139,8 +142,7 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
         self.stack.set_colours(category_colours(self._theme), QColor(mix(colours.base, colours.text, 0.6)))
         self.cost_curve.setPen(pg.mkPen(colours.text, width=1.6))
         self.cursor_line.setPen(pg.mkPen(colours.accent, width=2))
-        self._draw_events()
-        self._draw_limits()
+        self._draw_lines()
 
     def _draw_cost(self) -> None:
         shown = self._accounts is not None and self.cost_mode != COST_MODES[2] and self._accounts.series.rounds > 0
@@ -178,6 +180,11 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
         self.cost_curve.setData(x, values / usd_per_token)
         self._main.getAxis("right").setScale(usd_per_token)
 
+    def _draw_lines(self, *_: object) -> None:
+        """Compactions and limits; their names keep apart at every width."""
+        self._draw_events()
+        self._draw_limits()
+
     def _draw_events(self) -> None:
         for item in self._events:
             self.removeItem(item)
@@ -190,7 +197,8 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
             ticks = EventTicks([c.round + 0.5 for c in compactions], [self._pen(c.kind) for c in compactions], extent)
             self._events = [ticks]
         else:
-            self._events = [self._event_line(c, len(compactions)) for c in compactions]
+            named = self._names_fit(compactions)
+            self._events = [self._event_line(c, named) for c in compactions]
         for item in self._events:
             item.setZValue(12)
             self.addItem(item, ignoreBounds=True)
@@ -201,14 +209,23 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
         pen: QPen = pg.mkPen(colours.warning if kind == "silent" else colours.accent, width=1.2, style=style)
         return pen
 
-    def _event_line(self, compaction: Compaction, count: int) -> pg.InfiniteLine:
+    def _names_fit(self, compactions: Sequence[Compaction]) -> bool:
+        """Whether the names of compactions stand side by side when the whole session is shown."""
+        if self._accounts is None or not compactions:
+            return False
+        widest = max(self.fontMetrics().horizontalAdvance(f"▼ {c.kind}") for c in compactions) + _LABEL_MARGIN
+        places = sorted(c.round for c in compactions)
+        nearest = min((after - before for before, after in pairwise(places)), default=self._accounts.series.rounds)
+        return nearest * float(self._main.vb.width()) >= widest * self._accounts.series.rounds
+
+    def _event_line(self, compaction: Compaction, named: bool) -> pg.InfiniteLine:
         pen = self._pen(compaction.kind)
         glyph = _EVENT_GLYPHS.get(compaction.kind, "▼")
         line = pg.InfiniteLine(
             pos=compaction.round + 0.5,
             angle=90,
             pen=pen,
-            label=glyph if count > 8 else f"{glyph} {compaction.kind}",
+            label=f"{glyph} {compaction.kind}" if named else glyph,
             # At the foot: the limits have their names at the top.
             labelOpts={"position": 0.08, "color": pen.color(), "movable": False, "fill": self._veil()},
         )
@@ -233,14 +250,15 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
             wanted.insert(2, (t.auto_compact_threshold, name, colours.accent, Qt.PenStyle.DashLine))
         if t.error != t.warning:
             wanted.append((t.error, f"error {short_tokens(t.error)}", colours.error, Qt.PenStyle.DotLine))
+        places = self._label_places([text for _, text, _, _ in wanted])
         for number, (tokens, text, colour, style) in enumerate(wanted):
             line = pg.InfiniteLine(
                 pos=tokens,
                 angle=0,
                 pen=pg.mkPen(colour, width=1.2, style=style),
-                label=text,
+                label=text if number in places else None,
                 labelOpts={
-                    "position": 0.01 + 0.17 * number,
+                    "position": places.get(number, 0.0),
                     "color": colour,
                     "fill": self._veil(),
                     # The window is the top of the chart: its name has no room above the line.
@@ -250,6 +268,23 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
             line.setZValue(10)
             self.addItem(line, ignoreBounds=True)
             self._limits.append(line)
+
+    def _label_places(self, texts: Sequence[str]) -> dict[int, float]:
+        """Where each name begins, as a share of the width: one behind the other, because limits lie close together.
+
+        Those that have no room are left out, the window's first: the axis ends there.
+        """
+        width = max(1.0, float(self._main.vb.width()))
+        places: dict[int, float] = {}
+        left = width * 0.01
+        needed = [self.fontMetrics().horizontalAdvance(text) + _LABEL_MARGIN for text in texts]
+        room = sum(needed) <= width
+        for number in range(len(texts)):
+            if (number == 0 and not room) or left + needed[number] > width:
+                continue
+            places[number] = left / width
+            left += needed[number]
+        return places
 
     def _veil(self) -> QColor:
         """What lies behind a label: enough for the text, not so much that it hides the data."""
