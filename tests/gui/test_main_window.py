@@ -168,9 +168,28 @@ def test_the_palette_runs_what_fits_the_typed_letters(window: MainWindow, app_co
     palette.run_current()
     assert app_context.theme.dark
     app_context.actions.run("view.theme_light")
+    palette.refresh("View: dark col")
+    assert palette.list.item(0).data(Qt.ItemDataRole.UserRole) == "view.theme_dark"
     palette.refresh("zzzz")
-    assert palette.list.count() == 0
+    assert palette.matches("zzzz") == []
+    assert palette.list.item(0).text() == "No command fits"
+    palette.run_current()
+    assert not app_context.theme.dark
     palette.deleteLater()
+
+
+def test_the_key_of_a_dock_gives_it_the_focus_and_then_hides_it(window: MainWindow, app_context: AppContext) -> None:
+    app_context.actions.run("file.open_sample")
+    assert app_context.runner.wait_until_idle()
+    window.activateWindow()
+    dock = window.docks["findings"]
+    window.show_view("tree")
+    assert dock.isVisible()
+    app_context.actions.run("view.show.findings")
+    assert dock.isVisible()
+    assert dock.isAncestorOf(window.focusWidget())
+    app_context.actions.run("view.show.findings")
+    assert not dock.isVisible()
 
 
 def test_the_palette_lists_only_what_can_run(window: MainWindow, app_context: AppContext) -> None:
