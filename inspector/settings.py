@@ -32,7 +32,6 @@ THEME = Setting("window/theme", "system", "Colours of the window.", ("system", "
 SHOW_SIDECHAIN = Setting("tree/sidechain", True, "Show records of subagents that lie in the session's own file.")
 SHOW_META = Setting("tree/meta", True, "Show records that the client injected and marked as meta.")
 SHOW_BOOKKEEPING = Setting("tree/bookkeeping", False, "Show progress, snapshots, queue and session-state records.")
-RESTORE_TABS = Setting("window/restore_tabs", True, "Open the sessions of the last run again.")
 API_BASE_URL = Setting("api/base_url", "", "Where the Messages API is; empty: the SDK's own address.")
 API_MODEL = Setting("api/model", "", "The model that is asked for summaries; empty: the session's own.")
 API_TIMEOUT = Setting("api/timeout", 120.0, "Seconds of silence after which a call fails.")

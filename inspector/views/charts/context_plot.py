@@ -14,7 +14,8 @@ from compaction.accounting.categories import Category
 from compaction.accounting.current import CurrentContext
 from compaction.conversation import Compaction
 from inspector.models.round_table import event_title
-from inspector.theme import TOL_LIGHT, Theme, mix
+from inspector.theme import Theme, mix
+from inspector.views.category_colours import category_colour
 from inspector.views.charts.axes import DollarAxis, RoundAxis, TokenAxis, short_tokens
 from inspector.views.charts.event_ticks import MOST_LINES, EventTicks
 from inspector.views.charts.stack_item import StackItem
@@ -27,10 +28,8 @@ _EVENT_GLYPHS = {"auto": "▼", "manual": "◆", "legacy": "▼", "micro": "▽"
 
 
 def category_colours(theme: Theme) -> list[QColor]:
-    """One colour a category, the same in chart and legend; dimmed on dark ground."""
-    order = (8, 3, 0, 4, 7, 1, 5, 6, 2)
-    share = 0.82 if theme.dark else 1.0
-    return [QColor(mix(TOL_LIGHT[order[category]], theme.colours.base, share)) for category in Category]
+    """One colour a category, the same in chart and legend."""
+    return [category_colour(theme, category) for category in Category]
 
 
 class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
