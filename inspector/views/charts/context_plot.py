@@ -215,7 +215,7 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
         widest = max(self.fontMetrics().horizontalAdvance(f"▼ {c.kind}") for c in compactions) + _LABEL_MARGIN
         places = sorted(c.round for c in compactions)
         nearest = min((after - before for before, after in pairwise(places)), default=self._accounts.series.rounds)
-        return nearest * float(self._main.vb.width()) >= widest * self._accounts.series.rounds
+        return bool(nearest * float(self._main.vb.width()) >= widest * self._accounts.series.rounds)
 
     def _event_line(self, compaction: Compaction, named: bool) -> pg.InfiniteLine:
         pen = self._pen(compaction.kind)
