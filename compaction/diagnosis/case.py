@@ -198,6 +198,17 @@ class Case:
         t = self.transcript
         return [b for b in self._by_tool_id.rows(key) if self.conversation.thread[t.block_record[b]] == 0]
 
+    @cached_property
+    def answered_on_chain(self) -> frozenset[int]:
+        """The keys of the tool ids that a result on the chain names; sidechains left out."""
+        t = self.transcript
+        results = np.flatnonzero(t.block_type == BlockType.TOOL_RESULT).tolist()
+        return frozenset(
+            int(t.block_key[b])
+            for b in results
+            if self.conversation.thread[t.block_record[b]] == 0 and self.on_chain(int(t.block_record[b]))
+        )
+
     def places_with_id(self, identity: str) -> list[Block]:
         """(record, block) of every call and result with this tool id."""
         t = self.transcript

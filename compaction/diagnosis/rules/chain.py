@@ -207,18 +207,11 @@ def _off_chain_of(case: Case, response: int) -> tuple[list[int], list[int]]:
         for block in t.blocks_of(record)
         if t.block_type[block] == BlockType.TOOL_USE
         and conversation.pair[block] >= 0
-        and not _answered_on_chain(case, block)
+        and int(t.block_key[block]) not in case.answered_on_chain
     ]
     blocks = [r for r in records if not case.on_chain(r)]
     beside = [r for r in results if r >= case.window_start and not case.on_chain(r) and conversation.main[r]]
     return blocks, sorted(case.once(beside))
-
-
-def _answered_on_chain(case: Case, call: int) -> bool:
-    """Whether a result of the call (a row of the block table) lies on the chain."""
-    t = case.transcript
-    rows = case.blocks_with_key(int(t.block_key[call]))
-    return any(t.block_type[b] == BlockType.TOOL_RESULT and case.on_chain(int(t.block_record[b])) for b in rows)
 
 
 def _beside_message(count: int, collected: bool) -> str:
