@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import difflib
 import os
 import sys
 from collections.abc import Sequence
@@ -44,7 +45,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         sys.stderr.write(f"compactoscope: unknown option {unknown} (compactoscope --help lists what there is)\n")
         return 2
+    if _is_mistyped_command(first):
+        known = ("screenshot", *COMMANDS)
+        meant = difflib.get_close_matches(first, known, 1)
+        hint = f"did you mean {meant[0]}?" if meant else "compactoscope --help lists what there is"
+        sys.stderr.write(f"compactoscope: {first} is neither a command nor a file ({hint})\n")
+        return 2
     return _refused(problems(screen=True) or _silent_display()) or _window(arguments)
+
+
+def _is_mistyped_command(word: str) -> bool:
+    """Whether a first argument can only have been meant as a command: letters alone, and no file of that name.
+
+    Anything that looks like a path is opened, so that the window says what is wrong with it.
+    """
+    return word.isalpha() and not os.path.exists(word)
 
 
 def _silent_display() -> list[str]:

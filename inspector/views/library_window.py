@@ -79,7 +79,13 @@ class LibraryWindow(QMainWindow):
         self.statusBar().addWidget(self.notice, 1)
         self.statusBar().addPermanentWidget(JobBar(self._context, self))
         QShortcut(QKeySequence(QKeySequence.StandardKey.Close), self).activated.connect(self.close)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.HelpContents), self).activated.connect(self._help)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self).activated.connect(self.focus_filter)
+
+    def _help(self) -> None:
+        from inspector.views.help_window import HelpWindow
+
+        HelpWindow.open(self._context, "library")
 
     def focus_filter(self) -> None:
         """Put the cursor into the filter of the tab in front."""

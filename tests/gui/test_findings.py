@@ -291,6 +291,17 @@ def test_filter_and_switches_say_what_they_hide(qtbot: QtBot, context: AppContex
     assert all(row.data.severity != "error" for row in view.model.rows)
 
 
+def test_stepping_begins_with_the_selected_finding_and_then_goes_on(qtbot: QtBot, context: AppContext) -> None:
+    view, document = orphans(qtbot, context)
+    first = view.current_finding()
+    assert first is not None
+    view.step(1)
+    assert view.current_finding() == first
+    assert document.selection.record in first.records
+    view.step(1)
+    assert view.current_finding() != first
+
+
 def test_stepping_goes_round_all_findings_and_selects_their_records(qtbot: QtBot, context: AppContext) -> None:
     view, document = orphans(qtbot, context)
     report = document.diagnosis.report

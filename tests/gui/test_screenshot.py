@@ -83,6 +83,15 @@ def test_without_a_display_the_window_says_so_and_how_to_get_a_picture() -> None
     assert "compactoscope screenshot" in done.stderr
 
 
+def test_a_mistyped_command_is_bad_usage_and_no_missing_display() -> None:
+    """cli.md: 2 bad usage."""
+    done = run("docter", QT_QPA_PLATFORM="")
+    assert done.returncode == 2
+    assert done.stderr == "compactoscope: docter is neither a command nor a file (did you mean doctor?)\n"
+    assert "--help" in run("frobnicate", QT_QPA_PLATFORM="").stderr
+    assert "no display" in run("typed.jsonl", QT_QPA_PLATFORM="").stderr
+
+
 def test_a_display_that_does_not_answer_is_named_instead_of_aborting() -> None:
     done = run(QT_QPA_PLATFORM="", DISPLAY=":987")
     assert done.returncode == 1
