@@ -12,6 +12,7 @@ import numpy as np
 
 from compaction.conversation import DANGLING, Conversation
 from compaction.transcript import BlockFlag, BlockType, Flag, RecordKind
+from compaction.transcript.preview import preview_of
 from inspector.models.outline_rows import Kind, index_of, kind_of, source_of
 from inspector.models.outline_structure import OutlineStructure
 from inspector.theme import Role
@@ -175,10 +176,15 @@ def _opening(structure: OutlineStructure, first: int, end: int) -> str:
     return f"{end - first:,} records"
 
 
+_NAME_CHARACTERS = 80
+"""Of a tool's name in a row: it comes from the file, so it may be of any length, with line breaks and escapes."""
+
+
 def _tools(structure: OutlineStructure, head: int) -> list[str]:
     t = structure.conversation.transcript
     names = Counter(t.block_tool(block) for block in structure.blocks(head)[:200] if t.block_tool(block))
-    return [", ".join(f"{name} ×{count}" if count > 1 else name for name, count in names.items())] if names else []
+    shown = {preview_of(name, _NAME_CHARACTERS): count for name, count in names.items()}
+    return [", ".join(f"{name} ×{count}" if count > 1 else name for name, count in shown.items())] if shown else []
 
 
 def _message(structure: OutlineStructure, record: int) -> RowCells:
@@ -276,11 +282,9 @@ def pair_label(number: int, calls: bool) -> str:
 def _tool_of(structure: OutlineStructure, block: int) -> str:
     """The tool's name of a tool_use, and of a tool_result by its pair."""
     conversation = structure.conversation
-    own = conversation.transcript.block_tool(block)
-    if own:
-        return own
     partner = int(conversation.pair[block])
-    return conversation.transcript.block_tool(partner) if partner >= 0 else ""
+    other = conversation.transcript.block_tool(partner) if partner >= 0 else ""
+    return preview_of(conversation.transcript.block_tool(block) or other, _NAME_CHARACTERS)
 
 
 def _thread(structure: OutlineStructure, thread: int) -> RowCells:
