@@ -10,6 +10,7 @@ import numpy as np
 from compaction.conversation import Conversation, Session
 from compaction.progress import Progress
 from compaction.transcript import BlockFlag, BlockType, Flag, RecordKind
+from compaction.transcript.preview import preview_of
 from inspector.models.outline_structure import Mask, OutlineStructure
 from inspector.theme import Role
 
@@ -205,7 +206,7 @@ def _tools(structure: OutlineStructure) -> Table:
     first = {int(n): int(t.block_record[uses[place]]) for place, n in reversed(list(enumerate(numbers)))}
     lines = [
         Line(
-            (t.tool_names[n], f"{int(calls[n]):,}", f"{int(failed[n]):,}", f"≈{int(tokens[n]):,}"),
+            (preview_of(t.tool_names[n], 80), f"{int(calls[n]):,}", f"{int(failed[n]):,}", f"≈{int(tokens[n]):,}"),
             first[n],
             float(tokens[n]) / max(1.0, largest),
         )
