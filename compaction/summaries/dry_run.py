@@ -137,3 +137,13 @@ def compact_on_server(
     if block.get("content") is None and block.get("encrypted_content") is None:
         raise answer_failure("empty", "the API's compaction block is empty: it compacted nothing", "try again")
     return ServerCompaction(block, str(block.get("content") or ""), usage_of(message.usage))
+
+
+def continued_request(wire: WireRequest, found: ServerCompaction) -> Json:
+    """A request document that goes on after a server compaction: the block first, in place of everything it
+    summarises, exactly as received, with the session's system and tools where they are known (api.md §2.3)."""
+    body = _base(wire)
+    body["messages"] = [{"role": "assistant", "content": [copy.deepcopy(found.block)]}]
+    if isinstance(wire.params.get("max_tokens"), int):
+        body["max_tokens"] = wire.params["max_tokens"]
+    return body

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,8 +22,10 @@ from inspector.views.summaries.api_dialog import ApiDialog
 from inspector.views.summaries.audit_page import AuditPage
 from inspector.views.summaries.consent_dialog import ConsentDialog
 from inspector.views.summaries.prompt_dialog import PromptDialog
+from inspector.views.summaries.server_page import ServerPage
 from inspector.views.summaries.view import SummariesView
 from tests.unit.summaries.loopback import ANSWER, Api, body, serving, stream
+from tests.unit.summaries.test_dry_run import BLOCK, compaction
 
 SUMMARY_DONE = 15_000
 
@@ -185,3 +188,21 @@ def test_the_audit_model_is_quiet_when_empty() -> None:
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     model.set_audits(None, None)
     assert model.rowCount() == 0
+
+
+def test_the_api_compacts_after_consent_and_its_block_is_saved(
+    app_context: AppContext, document: Document, qtbot: QtBot, api: Api, tmp_path: Path
+) -> None:
+    api.replies = [compaction(BLOCK)]
+    found = ServerPage(app_context, document)
+    qtbot.addWidget(found)
+    qtbot.waitUntil(found.ask.isEnabled, timeout=SUMMARY_DONE)
+    assert api.requests == []
+    answer_consent(send=True)
+    found.ask.click()
+    qtbot.waitUntil(found.save.isEnabled, timeout=SUMMARY_DONE)
+    assert found.text.text == "what happened"
+    target = tmp_path / "continued.json"
+    found.write(target)
+    qtbot.waitUntil(lambda: "Written" in found.state.text(), timeout=SUMMARY_DONE)
+    assert json.loads(target.read_bytes())["messages"] == [{"role": "assistant", "content": [BLOCK]}]

@@ -12,10 +12,11 @@ from inspector.views.summaries.api_dialog import ApiDialog
 from inspector.views.summaries.audit_page import AuditPage
 from inspector.views.summaries.dry_run_page import DryRunPage
 from inspector.views.summaries.memory_page import MemoryPage
+from inspector.views.summaries.server_page import ServerPage
 
 
 class SummariesView(QWidget):
-    """Three pages about one document's summaries."""
+    """Four pages about one document's summaries."""
 
     def __init__(self, context: AppContext, document: Document) -> None:
         super().__init__()
@@ -28,6 +29,8 @@ class SummariesView(QWidget):
         self.pages.addTab(self.audit, "Summary and &sources")
         self.pages.addTab(self.memory, "Session &memory")
         self.pages.addTab(self.dry_run, "What the &API counts")
+        self.server = ServerPage(context, document)
+        self.pages.addTab(self.server, "Compaction &by the API")
         settings = QPushButton("API settings …")
         settings.setFlat(True)
         settings.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
