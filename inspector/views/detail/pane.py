@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QAction, QFocusEvent, QKeySequence
 from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from compaction.progress import Progress
@@ -113,6 +113,10 @@ class DetailPane(QWidget):
     def _on_selection(self, selection: Selection) -> None:
         self._subject = subject_of(selection)
         self._timer.start()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """The sections take the focus: arrows choose one, Tab goes into it."""
+        self.tabs.setFocus(event.reason())
 
     def show_now(self) -> None:
         """Show the selection without waiting (for pictures)."""
