@@ -255,7 +255,7 @@ class AsSentView(QWidget):
             progress.check()
             return compare(conversation, request, violations)
 
-        self.state.setText("Rebuilding the request …")
+        self.state.setText("Rebuilding the request…")
         job = self._context.runner.start(Op("Rebuilding the request", work, token=f"as sent {id(self)}"))
         job.success(self._on_comparison).failure(self._on_failure)
         self._job = job

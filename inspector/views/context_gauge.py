@@ -113,7 +113,7 @@ class ContextGauge(QWidget):
         current = self.accounting.current
         self.bar.set_current(current)
         if current is None:
-            text = "counting …" if self.accounting.running else "✖ not counted" if self.accounting.error else ""
+            text = "counting…" if self.accounting.running else "✖ not counted" if self.accounting.error else ""
             self.label.setText(text)
             self.setToolTip(str(self.accounting.error or "How full the context is."))
         else:

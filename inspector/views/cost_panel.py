@@ -87,7 +87,7 @@ class CostPanel(QWidget):
         if accounts is None:
             self.model.set_lines([])
             if self.accounting.error is None:
-                self.total.setText("Counting tokens …" if self.accounting.running else "Not counted yet.")
+                self.total.setText("Counting tokens…" if self.accounting.running else "Not counted yet.")
             return
         cost = accounts.cost
         chosen = self.tree.current_row()

@@ -51,7 +51,7 @@ class ExportDialog(QDialog):
         self.naming.setToolTip("Clients take a session's id from its file name.")
         self.naming.setCurrentIndex(1)
         self.target = QLineEdit()
-        self.browse = QPushButton("Choose …")
+        self.browse = QPushButton("Choose…")
         self.client_folder = QPushButton("Where the client finds it")
         self.client_folder.setToolTip(
             "The project folder of the session's working folder, so that the client lists it."

@@ -55,7 +55,7 @@ class FindingsView(QWidget):
         versions = document.conversation.transcript.version_names if document.conversation is not None else []
         self.client = ClientChooser(self._diagnosis, versions)
         self.filter = QLineEdit()
-        self.filter.setPlaceholderText("Filter: code, rule, line 12, id, words …")
+        self.filter.setPlaceholderText("Filter: code, rule, line 12, id, words…")
         self.filter.setAccessibleName("Filter findings")
         self.filter.setClearButtonEnabled(True)
         self.grouping = QComboBox()
@@ -72,7 +72,7 @@ class FindingsView(QWidget):
         self.state.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.to_record = QPushButton("Go to the record")
         self.to_request = QPushButton("Show in the request")
-        self.repair = QPushButton("Repair …")
+        self.repair = QPushButton("Repair…")
         self._build()
         self._connect()
         self._recolour()
@@ -198,7 +198,7 @@ class FindingsView(QWidget):
         if self._diagnosis.error is not None:
             text = f"✖ The diagnosis failed: {self._diagnosis.error}"
         elif report is None:
-            text = "Diagnosing …" if self._diagnosis.running else "The session is not diagnosed yet."
+            text = "Diagnosing…" if self._diagnosis.running else "The session is not diagnosed yet."
         elif not report.findings:
             text = f"✔ Nothing is wrong with what client {report.client} sends."
         else:
@@ -206,7 +206,7 @@ class FindingsView(QWidget):
             count = len(report.findings)
             text = f"{count:,} {'finding' if count == 1 else 'findings'} for client {report.client}"
             text += f" · {hidden:,} hidden by the filter" if hidden else ""
-            text += " · diagnosing again …" if self._diagnosis.running else ""
+            text += " · diagnosing again…" if self._diagnosis.running else ""
         self.state.setText(text)
 
     def _on_filter(self) -> None:

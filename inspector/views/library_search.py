@@ -162,7 +162,7 @@ class LibrarySearch(QWidget):
         if not any(c.isalnum() for c in text):
             self.model.set_results([])
             return
-        self.state.setText("Searching …")
+        self.state.setText("Searching…")
         job = self._library.search(text, self.wanted(), _PLACES[self.place.currentIndex()][1])
         job.success(self._show).failure(self._on_failure)
 

@@ -119,7 +119,7 @@ class RepairDialog(QDialog):
         middle.addWidget(bottom)
         middle.setStretchFactor(0, 2)
         middle.setStretchFactor(1, 3)
-        browse = QPushButton("Choose …")
+        browse = QPushButton("Choose…")
         browse.clicked.connect(self._on_browse)
         target = QHBoxLayout()
         target.addWidget(QLabel("New file"))
@@ -163,7 +163,7 @@ class RepairDialog(QDialog):
             return
         self.plan = None
         self._refresh_write()
-        self._say(Tone.MUTED, "Planning the repair …")
+        self._say(Tone.MUTED, "Planning the repair…")
         client, choices = self._document.diagnosis.client, dict(self.choices.choices)
 
         def work(progress: Progress) -> RepairPlan:
@@ -351,7 +351,7 @@ def new_id_target(document: Document) -> Path:
 
 
 def default_target(document: Document) -> Path:
-    """A free name beside the original: session.repaired.jsonl, session.repaired-2.jsonl …"""
+    """A free name beside the original: session.repaired.jsonl, session.repaired-2.jsonl…"""
     path = folder_of(document) / (document.path.name if document.path is not None else f"{document.title}.jsonl")
     suffix = path.suffix or ".jsonl"
     number = 1

@@ -167,7 +167,7 @@ class BeforeAfterView(QWidget):
         if isinstance(chosen, Column):
             plan, given = chosen.plan, self.workbench.given
             if plan is None or given is None:
-                self.totals.setText(chosen.error or "Computing …")
+                self.totals.setText(chosen.error or "Computing…")
                 return
             self._start(lambda: plan_comparison(given, plan))
         elif isinstance(chosen, Document) and self._document.conversation is not None:

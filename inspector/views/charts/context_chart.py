@@ -77,14 +77,14 @@ class ContextChart(QWidget):
         self.cost_mode.currentTextChanged.connect(self.plot.set_cost_mode)
         self.limits_button = self._button("All limits", "Make room for every limit of the window.", checkable=True)
         self.limits_button.toggled.connect(self.plot.set_show_limits)
-        client = self._button("Client and limits …", "Choose the client profile and its overrides.")
+        client = self._button("Client and limits…", "Choose the client profile and its overrides.")
         client.clicked.connect(self.choose_limits)
         self.table_button = self._button("Table", "Show the figures as a table.", checkable=True)
         fit = self._button("Whole session", "Show every round (0). Wheel or + and − zoom, dragging pans.")
         fit.clicked.connect(self.plot.fit)
         export = self._button("Export", "Save the chart or its figures.")
         menu = QMenu(export)
-        for title, suffix in (("PNG image …", "png"), ("SVG drawing …", "svg"), ("CSV table …", "csv")):
+        for title, suffix in (("PNG image…", "png"), ("SVG drawing…", "svg"), ("CSV table…", "csv")):
             menu.addAction(title, partial(self.choose_export, suffix))
         export.setMenu(menu)
         export.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -163,7 +163,7 @@ class ContextChart(QWidget):
         if self.accounting.error is not None:
             self.facts.setText(f"✖ The count failed: {self.accounting.error}")
         elif accounts is None or current is None:
-            self.facts.setText("Counting tokens …" if self.accounting.running else "Not counted yet.")
+            self.facts.setText("Counting tokens…" if self.accounting.running else "Not counted yet.")
         else:
             t, now = current.thresholds, current.state
             bands = {"none": "", "microcompact": " · budget band: MicroCompact", "autocompact": " · budget band: "

@@ -22,7 +22,7 @@ class ModelSummary(QWidget):
         self._asked: Column | None = None
         self._task: SummaryTask | None = None
         self._characters = 0
-        self.button = QPushButton("Write the summary with a model …")
+        self.button = QPushButton("Write the summary with a model…")
         self.button.setToolTip("Shows what would be sent and what it should cost before anything is sent.")
         self.stop = QPushButton("Stop")
         self.stop.setToolTip("Stops the call; nothing of it is kept.")
@@ -71,7 +71,7 @@ class ModelSummary(QWidget):
         strategy, settings = column.strategy, column.settings
         self._asked, self._characters = column, 0
         self._set_running(True)
-        self._tell("Describing what would be sent …")
+        self._tell("Describing what would be sent…")
 
         def make_task() -> SummaryTask:
             self._task = task_of(strategy, given, settings)
@@ -81,7 +81,7 @@ class ModelSummary(QWidget):
 
     def _on_text(self, piece: str) -> None:
         self._characters += len(piece)
-        self._tell(f"The model is writing: {self._characters:,} characters …")
+        self._tell(f"The model is writing: {self._characters:,} characters…")
 
     def _on_summary(self, summary: Summary) -> None:
         column, task = self._asked, self._task

@@ -179,12 +179,12 @@ class CompareView(QWidget):
             ("Copy the table as CSV", lambda: self._copy(self.model.as_csv())),
             ("Copy the table as Markdown", lambda: self._copy(self.model.as_markdown())),
             ("Save the table as CSV …", lambda: self._save("CSV (*.csv)", self._save_csv)),
-            ("Save the table as Markdown …", lambda: self._save("Markdown (*.md)", self._save_markdown)),
-            ("Save as a report …", self._save_report),
-            ("Save as a picture …", lambda: self._save("PNG (*.png)", self._save_picture)),
+            ("Save the table as Markdown…", lambda: self._save("Markdown (*.md)", self._save_markdown)),
+            ("Save as a report…", self._save_report),
+            ("Save as a picture…", lambda: self._save("PNG (*.png)", self._save_picture)),
             ("Copy the exact request JSON of the column", self._copy_request),
-            ("Save the columns as a preset …", lambda: self._save("Preset (*.json)", self.workbench.save_preset)),
-            ("Load a preset …", self._load_preset),
+            ("Save the columns as a preset…", lambda: self._save("Preset (*.json)", self.workbench.save_preset)),
+            ("Load a preset…", self._load_preset),
         ]
 
     def _connect(self) -> None:
@@ -296,7 +296,7 @@ class CompareView(QWidget):
             self._show_plan(column)
         waiting = sum(c.stale for c in self.workbench.columns)
         given = self.workbench.given
-        text = f"Computing {waiting} of {len(self.workbench.columns)} columns …" if waiting else ""
+        text = f"Computing {waiting} of {len(self.workbench.columns)} columns…" if waiting else ""
         if given is not None and not waiting:
             text = (
                 f"{given.wire.client} profile, {given.wire.model or 'model unknown'}, {len(given.wire.messages):,} "
@@ -363,7 +363,7 @@ class CompareView(QWidget):
                 "Choose a column of an API-level strategy first: only those have a request of their own."
             )
             return
-        self.state.setText("Putting the request together …")
+        self.state.setText("Putting the request together…")
         op = Op("Putting the request together", lambda _progress: exact_request(plan), token=f"request {id(self)}")
         self._context.runner.start(op).success(self._copy)
 

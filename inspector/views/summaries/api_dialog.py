@@ -18,10 +18,13 @@ from PySide6.QtWidgets import (
 )
 
 from compaction.accounting.prices import bundled_prices
-from compaction.summaries.api_client import ApiSettings, credential_source, store_key
+from compaction.progress import Progress
+from compaction.summaries.api_client import ApiSettings, build_client, credential_source, store_key
+from compaction.summaries.models import ApiModel, list_models
 from compaction.summaries.summary_request import RequestOptions
 from inspector.settings import API_BASE_URL, API_KEEP_IMAGES, API_MODEL, API_TIMEOUT, Settings
 from inspector.views.detail.pages import plain_label
+from inspector.work.jobs import JobRunner, Op
 
 
 def api_settings(settings: Settings) -> ApiSettings:
@@ -35,11 +38,12 @@ def request_options(settings: Settings) -> RequestOptions:
 
 
 class ApiDialog(QDialog):
-    """Edits the API settings; nothing is sent from here."""
+    """Edits the API settings; nothing of a session is sent from here."""
 
-    def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
+    def __init__(self, settings: Settings, runner: JobRunner, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._settings = settings
+        self._runner = runner
         self.setWindowTitle("API settings")
         self.base_url = QLineEdit(settings.get(API_BASE_URL))
         self.base_url.setPlaceholderText("the SDK's own (https://api.anthropic.com)")
@@ -51,6 +55,9 @@ class ApiDialog(QDialog):
         edit = self.model.lineEdit()
         if edit is not None:
             edit.setPlaceholderText("the session's own model")
+        self.ask_models = QPushButton("Ask the API for its models")
+        self.ask_models.setToolTip("Sends one request with your key to the address above; nothing of a session.")
+        self.ask_models.clicked.connect(self._on_models)
         self.timeout = QDoubleSpinBox()
         self.timeout.setRange(1, 3600)
         self.timeout.setSuffix(" s")
@@ -70,6 +77,7 @@ class ApiDialog(QDialog):
         form = QFormLayout()
         form.addRow("&Address", self.base_url)
         form.addRow("&Model", self.model)
+        form.addRow("", self.ask_models)
         form.addRow("Time &limit", self.timeout)
         form.addRow("", self.images)
         key_label = QLabel("API &key")
@@ -87,6 +95,25 @@ class ApiDialog(QDialog):
 
     def _show_source(self) -> None:
         self.found.setText(credential_source().label)
+
+    def _on_models(self) -> None:
+        api = ApiSettings(self.base_url.text().strip(), self.timeout.value(), retries=0)
+
+        def work(progress: Progress) -> list[ApiModel]:
+            with build_client(api) as client:
+                return list_models(client, progress)
+
+        self.ask_models.setEnabled(False)
+        job = self._runner.start(Op("Asking the API for its models", work, token="api models"))
+        job.success(self._on_listed).failure(lambda error: self.found.setText(f"✖ {error}"))
+        job.finished(lambda: self.ask_models.setEnabled(True))
+
+    def _on_listed(self, models: list[ApiModel]) -> None:
+        chosen = self.model.currentText()
+        self.model.clear()
+        self.model.addItems(["", *(model.id for model in models)])
+        self.model.setCurrentText(chosen)
+        self.found.setText(f"The API lists {len(models)} models for this key.")
 
     def _on_store(self) -> None:
         from keyring.errors import KeyringError

@@ -58,9 +58,9 @@ class AuditPage(QWidget):
         self.compaction.setAccessibleName("Compaction")
         self.offline = QPushButton("Fresh summary offline")
         self.offline.setToolTip("A deterministic extract; nothing leaves the machine.")
-        self.model_button = QPushButton("Fresh summary by a model …")
+        self.model_button = QPushButton("Fresh summary by a model…")
         self.model_button.setToolTip("Shows what would be sent and what it should cost before anything is sent.")
-        self.prompt_button = QPushButton("Prompt …")
+        self.prompt_button = QPushButton("Prompt…")
         self.prompt_button.setToolTip("Read the prompt, or change it for the next runs of this view.")
         self.prompt = ""
         self.stop = QPushButton("Stop")
@@ -229,7 +229,7 @@ class AuditPage(QWidget):
         dialog = PromptDialog(summary_prompt(), self.prompt, self)
         if dialog.exec() == QDialog.DialogCode.Accepted:
             self.prompt = dialog.prompt()
-            self.prompt_button.setText("Prompt (changed) …" if self.prompt else "Prompt …")
+            self.prompt_button.setText("Prompt (changed)…" if self.prompt else "Prompt…")
 
     def _on_text(self, piece: str) -> None:
         self._streamed += piece

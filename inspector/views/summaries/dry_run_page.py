@@ -114,7 +114,7 @@ class DryRunPage(QWidget):
             with build_client(api) as client:
                 return count_tokens(client, prepared.plan.request, prepared.edits, progress)
 
-        self.theirs.setText("Asking …")
+        self.theirs.setText("Asking…")
         op = Op("Asking the API to count", work, token=f"count {id(self)}")
         self._context.runner.start(op).success(self._on_counted).failure(lambda e: self.theirs.setText(f"✖ {e}"))
 

@@ -51,9 +51,9 @@ class ServerPage(QWidget):
         self.result: ServerCompaction | None = None
         self.state = plain_label()
         self.state.setWordWrap(True)
-        self.ask = QPushButton("Let the API compact …")
+        self.ask = QPushButton("Let the API compact…")
         self.ask.setToolTip("Sends the request below after you agree to it.")
-        self.stop, self.save = QPushButton("Stop"), QPushButton("Save as an API request …")
+        self.stop, self.save = QPushButton("Stop"), QPushButton("Save as an API request…")
         self.save.setToolTip("A new request document that begins with the API's block, unchanged.")
         self.text = LongTextView()
         self.text.setAccessibleName("Request, then the API's summary")
@@ -118,7 +118,7 @@ class ServerPage(QWidget):
             with build_client(api) as client:
                 return compact_on_server(client, prepared.wire, progress=progress)
 
-        self.state.setText("The API is compacting …")
+        self.state.setText("The API is compacting…")
         self.ask.setEnabled(False)
         self.stop.setEnabled(True)
         self._job = self._context.runner.start(Op("The API is compacting", work, token=f"compact {id(self)}"))

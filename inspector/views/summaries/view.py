@@ -31,7 +31,7 @@ class SummariesView(QWidget):
         self.pages.addTab(self.dry_run, "What the &API counts")
         self.server = ServerPage(context, document)
         self.pages.addTab(self.server, "Compaction &by the API")
-        settings = QPushButton("API settings …")
+        settings = QPushButton("API settings…")
         settings.setFlat(True)
         settings.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         settings.clicked.connect(self._on_settings)
@@ -45,4 +45,4 @@ class SummariesView(QWidget):
         self.pages.setFocus(event.reason())
 
     def _on_settings(self) -> None:
-        ApiDialog(self._context.settings, self).exec()
+        ApiDialog(self._context.settings, self._context.runner, self).exec()

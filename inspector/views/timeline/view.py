@@ -72,7 +72,7 @@ class TimelineView(QWidget):
         self.slider.setAccessibleName("API round")
         self.previous, self.play, self.next = QPushButton("◀ Previous"), QPushButton("Play"), QPushButton("Next ▶")
         self.play.setCheckable(True)
-        self.simulate = QCheckBox("What if …")
+        self.simulate = QCheckBox("What if…")
         self.form = WhatIfForm()
         self.title, self.state = plain_label(), plain_label()
         self.bars = _BarPair(context)
@@ -161,7 +161,7 @@ class TimelineView(QWidget):
         accounts = self._accounts
         if accounts is None:
             error = self._accounting.error
-            self.state.setText(f"✖ {error}" if error is not None else "Counting tokens …")
+            self.state.setText(f"✖ {error}" if error is not None else "Counting tokens…")
             return
         self._accounting.ensure(self._context.runner)
         rounds = accounts.series.rounds
