@@ -43,7 +43,7 @@ def _api_settings(context: AppContext) -> None:
     from inspector.views.summaries.api_dialog import ApiDialog
 
     if context.workspace is not None:
-        ApiDialog(context.settings, context.workspace.window_widget()).exec()
+        ApiDialog(context.settings, context.runner, context.workspace.window_widget()).exec()
 
 
 ACTIONS = [

@@ -172,7 +172,7 @@ def test_memory_and_the_apis_count(app_context: AppContext, document: Document, 
 
 
 def test_api_settings_are_kept_and_the_key_is_not(app_context: AppContext, qtbot: QtBot) -> None:
-    dialog = ApiDialog(app_context.settings)
+    dialog = ApiDialog(app_context.settings, app_context.runner)
     qtbot.addWidget(dialog)
     dialog.model.setCurrentText("claude-opus-5-5")
     dialog.key.setText("sk-ant-secret")

@@ -31,6 +31,9 @@ class Handler(BaseHTTPRequestHandler):
         reply = api.replies.pop(0) if api.replies else error(500, "api_error", "no more replies")
         reply(self)
 
+    def do_GET(self) -> None:
+        self.do_POST()
+
     def begin_stream(self) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")

@@ -11,6 +11,7 @@ from compaction.request.wire import WireMessage, WireRequest
 from compaction.summaries.api_client import ApiSettings, build_client
 from compaction.summaries.dry_run import compact_on_server, continued_request, count_tokens
 from compaction.summaries.failures import SummaryFailure
+from compaction.summaries.models import list_models
 from tests.unit.summaries.loopback import USAGE, Api, Handler, Reply, body, error, serving
 
 BLOCK = {"type": "compaction", "content": "what happened", "encrypted_content": "b3BhcXVl", "signature": "sig"}
@@ -114,3 +115,21 @@ def test_an_empty_or_missing_block_is_a_failure(api: Api, block: dict[str, Any],
     with client(api) as opened, pytest.raises(SummaryFailure) as caught:
         compact_on_server(opened, wire())
     assert caught.value.kind == kind
+
+
+def test_models_come_from_the_models_api(api: Api) -> None:
+    model = {
+        "id": "claude-opus-5-5",
+        "type": "model",
+        "display_name": "Opus 5.5",
+        "created_at": "2026-09-22T00:00:00Z",
+        "max_input_tokens": 1_000_000,
+        "max_tokens": 128_000,
+    }
+    api.replies = [body({"data": [model], "has_more": False, "first_id": "a", "last_id": "a"})]
+    with client(api) as opened:
+        found = list_models(opened)
+    assert [(m.id, m.window, m.max_output) for m in found] == [("claude-opus-5-5", 1_000_000, 128_000)]
+    api.replies = [error(401, "authentication_error", "no")]
+    with client(api) as opened, pytest.raises(SummaryFailure, match="401"):
+        list_models(opened)
