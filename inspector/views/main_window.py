@@ -26,7 +26,7 @@ from inspector.views.dock_area import SIDES, ViewDock
 from inspector.views.document_page import DocumentPage
 from inspector.views.job_bar import JobBar
 from inspector.views.message_bar import MessageBar
-from inspector.views.page_stack import PageStack, PageTabs
+from inspector.views.page_stack import DocumentTabBar, PageStack, PageTabs
 from inspector.views.registry import STATUS_VIEWS, VIEWS, view
 from inspector.views.start_page import StartPage
 from inspector.views.status_area import StatusArea
@@ -74,6 +74,7 @@ class MainWindow(QMainWindow):
         self.start_page = StartPage(context)
         self.start_page.path_chosen.connect(self.open_path)
         self.tabs = PageTabs()
+        self.tabs.setTabBar(DocumentTabBar())
         self.tabs.setObjectName("document_tabs")
         self.tabs.setAccessibleName("Open sessions")
         self.tabs.setDocumentMode(True)

@@ -7,11 +7,20 @@ once, or by the start page behind the session.
 from __future__ import annotations
 
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QStackedWidget, QTabWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget, QTabBar, QTabWidget, QWidget
 
 
 def _least(page: QWidget | None) -> QSize:
     return page.minimumSizeHint().expandedTo(page.minimumSize()) if page is not None else QSize(0, 0)
+
+
+class DocumentTabBar(QTabBar):
+    """A tab bar that scrolls before its titles become unreadable: Qt's own shortens them to three letters a side."""
+
+    def minimumTabSizeHint(self, index: int) -> QSize:
+        """Room for some twenty characters and the close button, in logical pixels."""
+        whole = self.tabSizeHint(index)
+        return QSize(min(whole.width(), self.fontMetrics().averageCharWidth() * 20 + 60), whole.height())
 
 
 class PageStack(QStackedWidget):
