@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,15 +109,17 @@ def _files_of(
     seen_links: set[tuple[int, int]],
     problems: list[str] | None,
 ) -> list[FoundFile]:
-    """The session files among the entries of a folder; its folders join `waiting`. Pipes and devices are no files."""
+    """The session files among the entries of a folder; its folders join `waiting`."""
     found: list[FoundFile] = []
     for entry in entries:
         name = entry.name
         try:
-            if name.endswith(".jsonl") and entry.is_file():
+            if name.endswith(".jsonl"):
                 if not _is_utf8(entry.path):
                     raise OSError(errno.EILSEQ, "its name is not UTF-8, which the catalogue cannot hold; rename it")
                 status = entry.stat()
+                if not stat.S_ISREG(status.st_mode):
+                    raise OSError(errno.EINVAL, "it is a folder, a pipe or a device")
                 found.append(FoundFile(entry.path, status.st_size, status.st_mtime_ns))
             elif name not in SKIPPED_FOLDERS and entry.is_dir() and _first_visit(entry, seen_links):
                 waiting.append(entry.path)
