@@ -185,6 +185,7 @@ class _Run:
         written = conversation.transcript.usage_table["write_1h"]
         self.one_hour = bool((written > 0).any())
         self.live: list[_Piece] = [_Piece(max(0.0, first - self.base), 0)]
+        self._live_tokens = self.live[0].tokens
         self.cached = 0.0
         self.kept = 0.0
         self.totals = {"requests": 0, "compactions": 0, "context": 0, "read": 0, "written": 0, "input": 0, "output": 0}
@@ -200,7 +201,11 @@ class _Run:
 
     @property
     def context(self) -> float:
-        return self.base + sum(p.tokens for p in self.live)
+        return self.base + self._live_tokens
+
+    def _recount(self) -> None:
+        """Sum the pieces after a change to them; growth only adds, so a walk over the rounds stays linear."""
+        self._live_tokens = sum(p.tokens for p in self.live)
 
     def request(self, fact: RoundFacts, before: RoundFacts | None) -> None:
         """The request that led to a round's response: what is cached is read, the rest written."""
@@ -235,6 +240,7 @@ class _Run:
     def grow(self, pieces: list[_Piece]) -> None:
         """What a round added."""
         self.live += pieces
+        self._live_tokens += sum(p.tokens for p in pieces)
 
     def strategies(self, fact: RoundFacts, following: RoundFacts | None) -> None:
         """The pipeline before the next request (compaction.md 10), then the API's edit."""
@@ -278,6 +284,7 @@ class _Run:
             for number in chosen:
                 self.live[number].tokens = min(self.live[number].tokens, float(_MARKER_TOKENS))
                 self.live[number].cleared = True
+            self._recount()
         return before
 
     def _snip(self, number: int) -> float:
@@ -295,6 +302,7 @@ class _Run:
             self._changed_from(min(gone))
             for place in gone:
                 del self.live[place]
+            self._recount()
         return before
 
     def _collapse(self) -> float:
@@ -306,6 +314,7 @@ class _Run:
             if tokens - _STAND_IN_TOKENS >= self.settings.collapse.min_tokens:
                 self._changed_from(first)
                 self.live[first:end] = [_Piece(float(_STAND_IN_TOKENS), self.live[first].round)]
+        self._recount()
         return before
 
     def _compact(self, fact: RoundFacts) -> None:
@@ -314,6 +323,7 @@ class _Run:
         self._charge(fact, round(read), 0, round(before - read) + SUMMARY_INSTRUCTION_TOKENS, TYPICAL_SUMMARY_TOKENS)
         self.totals["compactions"] += 1
         self.live = [_Piece(min(self.after_compaction, max(0.0, before - self.base)), fact.number)]
+        self._recount()
         self.kept = self.base
         self.events.append(SimulatedEvent(fact.number, "auto-compact", round(before), round(self.context)))
 
