@@ -56,10 +56,24 @@ def step_text(column: Column, plan: Plan, point: Point) -> str:
 
 def can_apply(column: Column | None) -> bool:
     """Whether a column's plan is there, current, changes records, and breaks no API rule."""
-    plan = column.plan if column is not None and not column.stale else None
-    if plan is None or not plan.applies or not _changes_records(plan):
-        return False
-    return not any(violation.severity == "error" for violation in plan.violations)
+    return not why_not(column)
+
+
+def why_not(column: Column | None) -> str:
+    """Why a column cannot be carried out on a copy, one sentence for the person; "" when it can."""
+    if column is None:
+        return "Choose a strategy first: the session as it is has nothing to apply."
+    if column.error:
+        return f"The plan failed: {column.error}"
+    plan = column.plan
+    if plan is None or column.stale:
+        return "The plan is still being computed."
+    if not plan.applies:
+        return f"There is nothing to apply: {plan.reason}."
+    if not _changes_records(plan):
+        return "The API does this itself at each request: no record of the file would change."
+    broken = next((violation for violation in plan.violations if violation.severity == "error"), None)
+    return f"The API would refuse the result: {broken.message}" if broken is not None else ""
 
 
 def _changes_records(plan: Plan) -> bool:

@@ -12,7 +12,7 @@ from compaction.conversation import open_session
 from compaction.resources import resource
 from compaction.transcript import open_transcript
 from inspector.context import AppContext
-from inspector.documents.derived import apply_column, can_apply, client_folder, suggested_name
+from inspector.documents.derived import apply_column, can_apply, client_folder, suggested_name, why_not
 from inspector.documents.document import Document
 from inspector.documents.workbench import Workbench, workbench_of
 from inspector.views.export_dialog import ExportDialog
@@ -42,6 +42,18 @@ def apply(context: AppContext, document: Document, name: str, qtbot: QtBot) -> N
     done: list[bool] = []
     apply_column(context, document, workbench, column).finished(lambda: done.append(True))
     qtbot.waitUntil(lambda: bool(done), timeout=WAIT)
+
+
+def test_every_column_that_cannot_be_applied_says_why(
+    app_context: AppContext, window: MainWindow, copy: Path, qtbot: QtBot
+) -> None:
+    document = window.open_path(copy)
+    qtbot.waitUntil(lambda: document.session is not None and document.session.transcript.complete, timeout=WAIT)
+    reasons = {c.strategy.name: why_not(c) for c in ready(app_context, document, qtbot).columns}
+    assert reasons["microcompact-time"] == ""
+    assert "180,000" in reasons["api-clear-tool-uses"]
+    assert "no record of the file" in reasons["api-clear-thinking"]
+    assert "first" in why_not(None)
 
 
 def test_apply_undo_redo_chain_and_export(

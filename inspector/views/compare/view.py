@@ -31,11 +31,12 @@ from compaction.export.writer import Written, write_new_file
 from compaction.progress import Progress
 from compaction.strategies.registry import STRATEGIES
 from inspector.context import AppContext
-from inspector.documents.derived import apply_column, can_apply
+from inspector.documents.derived import apply_column, can_apply, why_not
 from inspector.documents.document import Document, Selection
 from inspector.documents.workbench import RANKS, Column, Point, Workbench, workbench_of
 from inspector.models.comparison import BAR_ROW, FIGURES, TEXT_ROWS, ComparisonModel
 from inspector.models.strategy_help import strategy_help
+from inspector.plain_text import plain_tip
 from inspector.views.category_colours import category_colour
 from inspector.views.compare.bar_delegate import BarDelegate
 from inspector.views.compare.break_even import BreakEven
@@ -46,6 +47,7 @@ from inspector.views.detail.pages import plain_label
 from inspector.work.jobs import Job, Op
 
 _BAR_HEIGHT = 190
+_APPLY_TIP = "Carries the plan out on a copy in a tab of its own. Nothing is written."
 
 
 class CompareView(QWidget):
@@ -151,7 +153,7 @@ class CompareView(QWidget):
         layout.addWidget(self.model_summary)
         layout.addWidget(self.money)
         self.apply_button.setIcon(self._context.theme.icon("apply"))
-        self.apply_button.setToolTip("Carries the plan out on a copy in a tab of its own. Nothing is written.")
+        self.apply_button.setToolTip(_APPLY_TIP)
         self.apply_button.setEnabled(False)
         below = QHBoxLayout()
         below.setContentsMargins(8, 0, 8, 8)
@@ -320,7 +322,9 @@ class CompareView(QWidget):
         plan = column.plan if column is not None else None
         self.money.set_cost(plan.cost if plan is not None else None)
         self.model_summary.show_column(column)
-        ready = can_apply(column)
+        reason = why_not(column)
+        self.apply_button.setToolTip(plain_tip(reason) or _APPLY_TIP)
+        ready = not reason
         if ready != self.apply_button.isEnabled():
             self.apply_button.setEnabled(ready)
             self._context.actions.refresh()  # "Apply" in the menu follows the column
