@@ -38,7 +38,7 @@ help:
 $(STAMP): pyproject.toml
 	@$(or $(PYTHON),false) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "compactoscope: Python 3.11 or newer is needed; found: $(or $(PYTHON),none): apt-get install python3 python3-venv" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "compactoscope: this Python cannot make virtual environments: apt-get install python3-venv" >&2; exit 1; }
-	@test -x $(BIN)/python || { echo "Setting up $(VENV) (once; some 400 MB) ..."; $(PYTHON) -m venv $(VENV); }
+	@test -x $(BIN)/python || { echo "Setting up $(VENV) (once; some 600 MB) ..."; $(PYTHON) -m venv $(VENV); }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	@touch $@
