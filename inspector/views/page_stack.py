@@ -17,6 +17,10 @@ def _least(page: QWidget | None) -> QSize:
 class DocumentTabBar(QTabBar):
     """A tab bar that scrolls before its titles become unreadable: Qt's own shortens them to three letters a side."""
 
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName("Tabs of the open sessions")
+
     def minimumTabSizeHint(self, index: int) -> QSize:
         """Room for some twenty characters and the close button, in logical pixels."""
         whole = self.tabSizeHint(index)

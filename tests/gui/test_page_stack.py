@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QStackedWidget, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
-from inspector.views.page_stack import PageStack, PageTabs
+from inspector.views.page_stack import DocumentTabBar, PageStack, PageTabs
 
 
 def page(width: int, height: int) -> QWidget:
@@ -37,3 +37,13 @@ def test_an_empty_stack_needs_nothing(qtbot: QtBot) -> None:
         qtbot.addWidget(stack)
         assert isinstance(stack, (QStackedWidget, QTabWidget))
         assert stack.minimumSizeHint().width() < 200
+
+
+def test_titles_of_sessions_keep_twenty_characters_when_there_are_many(qtbot: QtBot) -> None:
+    bar = DocumentTabBar()
+    qtbot.addWidget(bar)
+    for number in range(12):
+        bar.addTab(f"a session with a rather long title {number}.jsonl")
+    assert bar.minimumTabSizeHint(0).width() >= bar.fontMetrics().horizontalAdvance("a session with a rat")
+    bar.addTab("b")
+    assert bar.minimumTabSizeHint(12).width() == bar.tabSizeHint(12).width()
