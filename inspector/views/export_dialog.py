@@ -117,8 +117,17 @@ class ExportDialog(QDialog):
         else:
             self.state.setText(
                 "A new file is written: first under a temporary name, read again and checked, then renamed. "
-                "The original stays as it is; Undo removes the new file."
+                "The original stays as it is; Undo removes the new file." + self._left_out()
             )
+
+    def _left_out(self) -> str:
+        """What a copy does not take along, so that nobody misses it later."""
+        session = self._document.session
+        count = len(session.subagents) if session is not None else 0
+        if not count:
+            return ""
+        files = "file of a subagent stays" if count == 1 else "files of subagents stay"
+        return f" {count} {files} with the original and {'is' if count == 1 else 'are'} not copied."
 
     def _on_browse(self) -> None:
         chosen, _ = QFileDialog.getSaveFileName(self, "New file", self.target.text())
