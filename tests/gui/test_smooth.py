@@ -11,21 +11,20 @@ import pytest
 
 from inspector.context import AppContext
 from inspector.work.jobs import Op
-from inspector.work.smooth import NEVER, QUIET_SECONDS, IdleCollector
+from inspector.work.smooth import QUIET_SECONDS, YOUNG_OBJECTS, IdleCollector
 
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
-    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    interval = sys.getswitchinterval()
     yield
     sys.setswitchinterval(interval)
-    gc.set_threshold(*thresholds)
+    gc.enable()
 
 
 def test_full_collections_wait_for_quiet(app_context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
     collector = IdleCollector(app_context.runner)
     assert sys.getswitchinterval() < 0.005
-    assert gc.get_threshold()[2] == NEVER
     collected: list[bool] = []
     monkeypatch.setattr(gc, "collect", lambda *_: collected.append(True))
     free = threading.Event()
@@ -39,3 +38,26 @@ def test_full_collections_wait_for_quiet(app_context: AppContext, monkeypatch: p
     for _ in range(3 * QUIET_SECONDS):
         collector._on_second()
     assert collected == [True]
+
+
+def test_garbage_is_collected_on_the_gui_thread_only(app_context: AppContext) -> None:
+    """A worker that collects could end a widget's life off the thread it belongs to (seen as crashes)."""
+    collector = IdleCollector(app_context.runner)
+    assert not gc.isenabled()
+    threads: list[threading.Thread] = []
+
+    def seen(phase: str, _info: dict[str, int]) -> None:
+        if phase == "start":
+            threads.append(threading.current_thread())
+
+    gc.callbacks.append(seen)
+    try:
+        job = app_context.runner.start(Op("Allocating", lambda _progress: [[n] for n in range(20 * YOUNG_OBJECTS)]))
+        kept: list[list[list[int]]] = []
+        job.success(kept.append)
+        assert app_context.runner.wait_until_idle()
+        collector._on_tick()
+    finally:
+        gc.callbacks.remove(seen)
+    assert threads
+    assert set(threads) == {threading.main_thread()}
