@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from compaction.conversation import Session
+from compaction.export.document import safe_utf8
 from compaction.export.journal import Journal
-from compaction.export.writer import Written
+from compaction.export.writer import Written, write_new_file
 from compaction.progress import Progress
 
 
@@ -49,3 +51,28 @@ class ExportFormat(Protocol):
         Raises:
             UsageError, NothingWritten, Cancelled: as `write_new_file`; UsageError for an unknown round or client.
         """
+
+
+def write_text(
+    name: str,
+    pieces: Iterable[str],
+    session: Session,
+    target: str | Path,
+    options: ExportOptions,
+    progress: Progress | None,
+) -> Written:
+    """Write a readable form of a session, piece by piece, as a new file.
+
+    Raises:
+        UsageError, NothingWritten, Cancelled: as `write_new_file`.
+    """
+    return write_new_file(
+        target,
+        (safe_utf8(piece) for piece in pieces),
+        operation="export",
+        journal=options.journal,
+        source=session.transcript.path,
+        lineage={"format": name, "at": options.at},
+        overwrite=options.overwrite,
+        progress=progress,
+    )

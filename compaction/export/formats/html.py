@@ -10,10 +10,10 @@ from compaction.accounting.context import context_series
 from compaction.accounting.current import current_context
 from compaction.conversation import Conversation, Session
 from compaction.export.charts import stacked_context
-from compaction.export.document import DocumentBlock, DocumentEntry, document_entries, safe_utf8
+from compaction.export.document import DocumentBlock, DocumentEntry, document_entries
 from compaction.export.facts import session_facts
-from compaction.export.formats.base import ExportOptions
-from compaction.export.writer import Written, write_new_file
+from compaction.export.formats.base import ExportOptions, write_text
+from compaction.export.writer import Written
 from compaction.progress import Progress
 from compaction.strategies.session_at import first_record_after
 
@@ -50,16 +50,7 @@ class Html:
         self, session: Session, target: str | Path, options: ExportOptions, progress: Progress | None = None
     ) -> Written:
         """Write the page."""
-        return write_new_file(
-            target,
-            (safe_utf8(part) for part in html_page(session, options.at)),
-            operation="export",
-            journal=options.journal,
-            source=session.transcript.path,
-            lineage={"format": self.name, "at": options.at},
-            overwrite=options.overwrite,
-            progress=progress,
-        )
+        return write_text(self.name, html_page(session, options.at), session, target, options, progress)
 
 
 def html_page(session: Session, at: int | None = None) -> Iterator[str]:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from compaction.conversation import Session
-from compaction.export.document import DocumentBlock, DocumentEntry, document_entries, safe_utf8
+from compaction.export.document import DocumentBlock, DocumentEntry, document_entries
 from compaction.export.facts import session_facts
-from compaction.export.formats.base import ExportOptions
-from compaction.export.writer import Written, write_new_file
+from compaction.export.formats.base import ExportOptions, write_text
+from compaction.export.writer import Written
 from compaction.progress import Progress
 from compaction.strategies.session_at import first_record_after
 
@@ -24,16 +24,7 @@ class Markdown:
         self, session: Session, target: str | Path, options: ExportOptions, progress: Progress | None = None
     ) -> Written:
         """Write the document."""
-        return write_new_file(
-            target,
-            (safe_utf8(part) for part in markdown(session, options.at)),
-            operation="export",
-            journal=options.journal,
-            source=session.transcript.path,
-            lineage={"format": self.name, "at": options.at},
-            overwrite=options.overwrite,
-            progress=progress,
-        )
+        return write_text(self.name, markdown(session, options.at), session, target, options, progress)
 
 
 def markdown(session: Session, at: int | None = None) -> Iterator[str]:

@@ -7,7 +7,8 @@ from typing import Any
 
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from compaction.summaries.consent import request_text
+from compaction.summaries.api_client import ApiSettings, credential_source, host_of
+from compaction.summaries.consent import request_size, request_text
 from inspector.views.detail.long_text import LongTextView
 from inspector.views.detail.pages import plain_label
 
@@ -62,3 +63,18 @@ class ConsentDialog(QDialog):
         self.text.setVisible(on)
         self.show_request.setText("Hide the request" if on else "Show the exact request")
         self.resize(max(self.width(), 760), 640 if on else 320)
+
+
+def ask_consent(
+    parent: QWidget, purpose: str, request: dict[str, Any], api: ApiSettings, extra: Sequence[tuple[str, str]] = ()
+) -> bool:
+    """Whether the person agrees to send a request: what for, where to, how large, `extra` facts, whose key."""
+    facts = [
+        ("what for", purpose),
+        ("host", host_of(api)),
+        ("model", str(request["model"])),
+        ("request", f"{len(request['messages']):,} messages, {request_size(request):,} bytes"),
+        *extra,
+        ("key from", credential_source().label),
+    ]
+    return ConsentDialog(facts, request, parent).exec() == QDialog.DialogCode.Accepted

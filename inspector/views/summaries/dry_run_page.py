@@ -6,21 +6,21 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtWidgets import QComboBox, QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from compaction.progress import Progress
 from compaction.strategies.inputs import strategy_input
 from compaction.strategies.plan import Plan
 from compaction.strategies.registry import STRATEGIES, preview
-from compaction.summaries.api_client import build_client, credential_source, host_of
-from compaction.summaries.consent import request_size, request_text
+from compaction.summaries.api_client import build_client
+from compaction.summaries.consent import request_text
 from compaction.summaries.dry_run import CountedTokens, count_request, count_tokens
 from inspector.context import AppContext
 from inspector.documents.document import Document
 from inspector.views.detail.long_text import LongTextView
 from inspector.views.detail.pages import plain_label
 from inspector.views.summaries.api_dialog import api_settings
-from inspector.views.summaries.consent_dialog import ConsentDialog
+from inspector.views.summaries.consent_dialog import ask_consent
 from inspector.work.jobs import Op
 
 
@@ -100,14 +100,8 @@ class DryRunPage(QWidget):
         if prepared is None:
             return
         api = api_settings(self._context.settings)
-        facts = [
-            ("what for", "count the tokens of this request before and after the edit (no charge)"),
-            ("host", host_of(api)),
-            ("model", str(prepared.request["model"])),
-            ("request", f"{request_size(prepared.request):,} bytes"),
-            ("key from", credential_source().label),
-        ]
-        if ConsentDialog(facts, prepared.request, self).exec() != QDialog.DialogCode.Accepted:
+        purpose = "count the tokens of this request before and after the edit (no charge)"
+        if not ask_consent(self, purpose, prepared.request, api):
             return
 
         def work(progress: Progress) -> CountedTokens:

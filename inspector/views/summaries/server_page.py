@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from compaction.accounting.prices import Usage
 from compaction.export.writer import Written, write_new_file
 from compaction.progress import Progress
 from compaction.request.wire import WireRequest
 from compaction.strategies.inputs import strategy_input
-from compaction.summaries.api_client import build_client, credential_source, host_of
-from compaction.summaries.consent import request_size, request_text
+from compaction.summaries.api_client import build_client
+from compaction.summaries.consent import request_text
 from compaction.summaries.dry_run import ServerCompaction, compact_on_server, compaction_request, continued_request
 from inspector.context import AppContext
 from inspector.documents.derived import folder_of, suggested_name
@@ -25,7 +25,7 @@ from inspector.models.comparison import dollars, tokens
 from inspector.views.detail.long_text import LongTextView
 from inspector.views.detail.pages import plain_label
 from inspector.views.summaries.api_dialog import api_settings
-from inspector.views.summaries.consent_dialog import ConsentDialog
+from inspector.views.summaries.consent_dialog import ask_consent
 from inspector.work.jobs import Job, Op
 
 
@@ -102,16 +102,11 @@ class ServerPage(QWidget):
         if prepared is None:
             return
         api = api_settings(self._context.settings)
-        facts = [
-            ("what for", "let the API compact this session into one signed block"),
-            ("host", host_of(api)),
-            ("model", str(prepared.body["model"])),
-            ("request", f"{len(prepared.body['messages']):,} messages, {request_size(prepared.body):,} bytes"),
+        extra = [
             ("tokens in", f"{tokens(prepared.tokens)} (estimated)"),
             ("reading them, cache cold", f"{dollars(prepared.cost)} (estimated), and the summary's output"),
-            ("key from", credential_source().label),
         ]
-        if ConsentDialog(facts, prepared.body, self).exec() != QDialog.DialogCode.Accepted:
+        if not ask_consent(self, "let the API compact this session into one signed block", prepared.body, api, extra):
             return
 
         def work(progress: Progress) -> ServerCompaction:
