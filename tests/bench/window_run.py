@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QTableView
 from inspector.app import application, make_context
 from inspector.documents.document import LoadState
 from inspector.views.main_window import MainWindow
+from inspector.work.smooth import IdleCollector
 
 _PATIENCE_SECONDS = 300
 
@@ -101,7 +102,9 @@ def _wait(done: Callable[[], bool]) -> None:
 def _window() -> MainWindow:
     qInstallMessageHandler(_on_message)
     app = application()
-    window = MainWindow(make_context())
+    context = make_context()
+    IdleCollector(context.runner)  # as `inspector.app.run` does
+    window = MainWindow(context)
     window.resize(1280, 800)
     window.show()
     app.processEvents()
