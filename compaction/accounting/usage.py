@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -70,11 +70,11 @@ class Responses:
         charges: what is to be priced (`CHARGE`), `charges["response"]` ascending.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, apart: bool = False) -> None:
         self.names = ledger.names
         self.rows: npt.NDArray[Any] = np.concatenate(ledger.parts) if ledger.parts else np.zeros(0, ROW)
         rows = self.rows
-        self.response_of = _number_responses(rows)
+        self.response_of = _number_responses(rows, apart)
         self.count = int(self.response_of.max()) + 1 if len(rows) else 0
         order = np.lexsort((np.arange(len(rows)), rows["output"], prompt_tokens(rows) > 0, self.response_of))
         starts = np.searchsorted(self.response_of[order], np.arange(self.count + 1))
@@ -145,6 +145,28 @@ class Ledger:
         self.files.append((transcript.name, subagent))
         return file
 
+    def add_parts(self, transcript: Transcript, ends: Sequence[int], covered_agents: Sequence[frozenset[str]]) -> None:
+        """Read the usage of files that stand one after the other in a transcript (`fact_lines`), each as a file.
+
+        The client's own totals are left out.
+
+        Args:
+            ends: the number of the record behind each file.
+            covered_agents: for each file as in `add`.
+        """
+        file = len(self.files)
+        rows = rows_of_transcript(transcript, file, self.names, ends)
+        bounds = [0, *np.searchsorted(rows["record"], ends).tolist()]
+        iterations = _iterations(transcript, rows)
+        for number, (end, covered) in enumerate(zip(ends, covered_agents, strict=True)):
+            first, last = bounds[number], bounds[number + 1]
+            records = slice(ends[number - 1] if number else 0, end)
+            progress = rows_of_progress(transcript, file + number, self.names, covered, records)
+            part = rows[first:last]
+            self.parts.append(np.concatenate([part, progress]) if len(progress) else part)
+            self.transcripts.append({row - first: found for row, found in iterations.items() if first <= row < last})
+            self.files.append((transcript.name, False))
+
     def add_session(self, session: Session) -> int:
         """Read a session with its subagents' files; returns the number of the main file."""
         agents = frozenset(file.agent_id for file in session.subagents)
@@ -153,9 +175,9 @@ class Ledger:
             self.add(file.open().transcript, agents, subagent=True)
         return main
 
-    def settle(self) -> Responses:
-        """Everything added so far, each response once."""
-        return Responses(self)
+    def settle(self, apart: bool = False) -> Responses:
+        """Everything added so far, each response once: over all files, or `apart` once in every file that has it."""
+        return Responses(self, apart)
 
 
 def usage_of_session(session: Session) -> Responses:
@@ -191,17 +213,18 @@ def _sums(rows: npt.NDArray[Any], files: int) -> list[tuple[int, ...]]:
     return [tuple(row) for row in total.tolist()]
 
 
-def _number_responses(rows: npt.NDArray[Any]) -> Ints:
+def _number_responses(rows: npt.NDArray[Any], apart: bool) -> Ints:
     """The response of every row: equal message.id, requestId, model and instance (see `mark_instances`).
 
     Rows without a message.id are responses of their own. Rows without a requestId, and rows whose copies have no
-    figures, join the one response with their message.id, when there is just one.
+    figures, join the one response with their message.id, when there is just one. `apart`: rows of different files are
+    never one response.
     """
     count = len(rows)
     if not count:
         return np.zeros(0, np.int64)
-    message = rows["message"].copy()
-    nameless = message == 0
+    nameless = rows["message"] == 0
+    message = _message_in_file(rows) if apart else rows["message"]
     identity = np.empty((count, 4), np.uint64)
     identity[:, 0], identity[:, 1] = message, rows["request"]
     identity[:, 2], identity[:, 3] = rows["model"].astype(np.uint64), rows["instance"].astype(np.uint64)
@@ -215,6 +238,19 @@ def _number_responses(rows: npt.NDArray[Any]) -> Ints:
     numbers[order] = np.cumsum(new) - 1
     _join_incomplete(identity, numbers, order, ordered, new)
     return _by_first_appearance(numbers)
+
+
+def _message_in_file(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """For each row a number above 0 that it shares with the rows of its file that have the same message.id; 0 without
+    one."""
+    order = np.lexsort((rows["message"], rows["file"]))
+    file, message = rows["file"][order], rows["message"][order]
+    new = np.ones(len(rows), bool)
+    new[1:] = (file[1:] != file[:-1]) | (message[1:] != message[:-1])
+    numbers = np.empty(len(rows), np.uint64)
+    numbers[order] = np.cumsum(new)
+    numbers[rows["message"] == 0] = 0
+    return numbers
 
 
 def _join_incomplete(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from compaction.accounting.models import SYNTHETIC
 from compaction.transcript import Flag, RecordKind, Transcript, key_of
 from compaction.transcript.columns import USAGE_ITERATIONS, USAGE_NESTED, USAGE_STOP_REASON_NULL
+from compaction.transcript.fact_lines import FactLines
 from compaction.transcript.usage_lines import UsageLines
 
 ROW = np.dtype(
@@ -74,8 +75,15 @@ def split_writes(flat: int, five_minutes: int | None, one_hour: int | None) -> t
     return (five, hour) if five + hour > 0 else (max(0, flat), 0)
 
 
-def rows_of_transcript(transcript: Transcript, file: int, names: Vocabulary) -> npt.NDArray[Any]:
-    """Every usage of assistant records of real models, in file order, with the tokens by bucket."""
+def rows_of_transcript(
+    transcript: Transcript, file: int, names: Vocabulary, ends: Sequence[int] = ()
+) -> npt.NDArray[Any]:
+    """Every usage of assistant records of real models, in file order, with the tokens by bucket.
+
+    Args:
+        ends: for a transcript that holds several files one after the other (`fact_lines`), the number of the record
+            behind each; the files are then numbered from `file`.
+    """
     t = transcript
     table = t.usage_table
     record = table["record"].astype(np.int64)
@@ -84,9 +92,11 @@ def rows_of_transcript(transcript: Transcript, file: int, names: Vocabulary) -> 
     table, record = table[chosen], record[chosen]
     rows = np.zeros(len(record), ROW)
     rows["usage"], rows["record"], rows["file"] = chosen, record, file
+    if ends:
+        rows["file"] += np.searchsorted(ends, record, "right")
     rows["message"], rows["request"] = t.message_key[record], t.request_key[record]
     rows["time"] = t.timestamp_ms[record]
-    if not isinstance(t.format, UsageLines):
+    if not isinstance(t.format, UsageLines | FactLines):
         rows["asked"] = _time_before(t.timestamp_ms)[record]
     rows["model"] = names.models.translate(t.model_names)[t.model_number[record]]
     rows["agent"] = names.agents.translate(t.agent_names)[t.agent_number[record]]
@@ -153,10 +163,10 @@ def _differing(rows: npt.NDArray[Any], prompt: npt.NDArray[np.int64]) -> list[np
     """The groups of rows with the same ids whose prompts are not all equal, each in file order."""
     if not len(rows):
         return []
-    order = np.lexsort((rows["request"], rows["message"]))
-    message, request = rows["message"][order], rows["request"][order]
+    order = np.lexsort((rows["request"], rows["message"], rows["file"]))
+    file, message, request = rows["file"][order], rows["message"][order], rows["request"][order]
     new = np.ones(len(rows), bool)
-    new[1:] = (message[1:] != message[:-1]) | (request[1:] != request[:-1])
+    new[1:] = (message[1:] != message[:-1]) | (request[1:] != request[:-1]) | (file[1:] != file[:-1])
     starts = np.flatnonzero(new)
     differ = np.maximum.reduceat(prompt[order], starts) != np.minimum.reduceat(prompt[order], starts)
     ends = np.append(starts[1:], len(rows))
@@ -232,19 +242,20 @@ _PROGRESS = msgspec.json.Decoder(_Progress)
 
 
 def rows_of_progress(
-    transcript: Transcript, file: int, names: Vocabulary, covered_agents: frozenset[str]
+    transcript: Transcript, file: int, names: Vocabulary, covered_agents: frozenset[str], records: slice = slice(None)
 ) -> npt.NDArray[Any]:
     """Usage of subagents embedded in agent_progress records (2.1.12 to 2.1.81), where their own file is missing.
 
     Args:
         covered_agents: ids of subagents whose own transcripts are read too: theirs are left out (section 8).
+        records: which of the transcript's records are looked at.
     """
     t = transcript
     kinds = [number for number, name in enumerate(t.type_names) if name == "progress/agent_progress"]
     if not kinds:
         return np.zeros(0, ROW)
     found = []
-    for record in np.flatnonzero(t.type_number == kinds[0]):
+    for record in (records.start or 0) + np.flatnonzero(t.type_number[records] == kinds[0]):
         agent = t.agent_id(int(record))
         if agent in covered_agents:
             continue

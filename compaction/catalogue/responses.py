@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,36 +41,54 @@ class ScannedResponse(NamedTuple):
     cost_usd: float | None
 
 
-def responses_of(transcript: Transcript, lines_before: int, path: str, prices: PriceSet) -> list[ScannedResponse]:
-    """The API responses of a transcript or slice, each once and priced, in file order.
+class FilePart(NamedTuple):
+    """One of the files (or slices of files) that a transcript holds one after the other.
+
+    Attributes:
+        path: the file.
+        first, end: numbers of its records.
+        lines: lines of the slice; `lines_before`: line feeds in the file before it.
+    """
+
+    path: str
+    first: int
+    end: int
+    lines: int
+    lines_before: int
+
+
+def responses_of(transcript: Transcript, parts: Sequence[FilePart], prices: PriceSet) -> list[list[ScannedResponse]]:
+    """For each part its API responses, each once within it and priced, in file order.
 
     Usage of subagents inside progress records counts where the subagent has no file of its own.
     """
     ledger = Ledger()
-    ledger.add(transcript, _agents_with_files(transcript, path))
-    settled = ledger.settle()
+    ledger.add_parts(transcript, [part.end for part in parts], [_agents_with_files(transcript, p) for p in parts])
+    settled = ledger.settle(apart=True)
+    found: list[list[ScannedResponse]] = [[] for _ in parts]
     if not settled.count:
-        return []
+        return found
     rows = settled.rows[settled.best]
     context = prompt_tokens(rows).tolist()
     for number in np.flatnonzero(rows["iterated"]).tolist():
         usage = transcript.usage_at(int(rows["usage"][number]))
         context[number] = context_of_iterations(usage.iterations) or context[number]
-    lines = (transcript.line[_first_records(settled)] + lines_before).tolist()
+    lines = transcript.line[_first_records(settled)].tolist()
     models = settled.names.models.names
     costs = _costs(settled, prices)
     columns: Iterator[tuple[Any, ...]] = zip(
-        *(rows[name].tolist() for name in ("message", "request", "instance", "model", "sidechain")),
+        *(rows[name].tolist() for name in ("file", "message", "request", "instance", "model", "sidechain")),
         lines, settled.time.tolist(), settled.tokens.tolist(), context, settled.uncertain.tolist(), costs,
         strict=True,
     )  # fmt: skip
-    found: list[ScannedResponse] = []
-    for message, request, instance, model, sidechain, line, time, tokens, size, uncertain, cost in columns:
+    for file, message, request, instance, model, sidechain, line, time, tokens, size, uncertain, cost in columns:
+        part = parts[file]
+        line += part.lines_before
         fresh, output, read, write_5m, write_1h = tokens
         name = models[model]
-        identity = f"{message} {request} {instance} {name}" if message else f"{path}:{line}"
+        identity = f"{message} {request} {instance} {name}" if message else f"{part.path}:{line}"
         key = key_of(identity.encode("utf-8", "surrogatepass"))
-        found.append(
+        found[file].append(
             ScannedResponse(
                 key,
                 line,
@@ -90,11 +108,14 @@ def responses_of(transcript: Transcript, lines_before: int, path: str, prices: P
     return found
 
 
-def _agents_with_files(transcript: Transcript, path: str) -> frozenset[str]:
-    """The subagents of the transcript whose own files lie where the client puts them (transcript-format.md §1)."""
-    folder, name = os.path.split(path)
+def _agents_with_files(transcript: Transcript, part: FilePart) -> frozenset[str]:
+    """The subagents of a part whose own files lie where the client puts them (transcript-format.md §1)."""
+    numbers = transcript.agent_number[part.first : part.end]
+    if not numbers.any():
+        return frozenset()
+    folder, name = os.path.split(part.path)
     places = (os.path.join(folder, name.removesuffix(".jsonl"), "subagents"), folder)
-    agents = [agent for agent in transcript.agent_names if agent]
+    agents = [transcript.agent_names[number] for number in np.unique(numbers).tolist() if number]
     return frozenset(a for a in agents if any(os.path.exists(os.path.join(p, f"agent-{a}.jsonl")) for p in places))
 
 

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +22,15 @@ from compaction.catalogue.fingerprint import (
 from compaction.catalogue.masking import mask_secrets
 from compaction.catalogue.passages import Passage, passages_of, storable
 from compaction.catalogue.pricing import prices_for
-from compaction.catalogue.responses import ScannedResponse, responses_of
+from compaction.catalogue.responses import FilePart, ScannedResponse, responses_of
 from compaction.errors import InputUnreadable
+from compaction.transcript.claude_code import ClaudeCode
+from compaction.transcript.fact_lines import read_facts
+from compaction.transcript.formats import format_of
+from compaction.transcript.index import SYNTHETIC_MODEL
 from compaction.transcript.kinds import BlockFlag, BlockType, Flag, RecordKind
 from compaction.transcript.preview import preview_of
+from compaction.transcript.source import BytesSource
 from compaction.transcript.transcript import Transcript, transcript_from_bytes
 
 SLICE_BYTES = 8 << 20
@@ -114,47 +120,98 @@ class SliceResult:
     passages: list[Passage] | None = None
 
 
-def scan(job: ScanJob) -> SliceResult:
-    """Read one slice of a file; runs in a worker process, touches no database and writes nothing."""
+@dataclass(slots=True)
+class _Slice:
+    """A slice that was read: its bytes without a leading line feed, and the line feeds in the file before them."""
+
+    result: SliceResult
+    data: bytes = b""
+    lines_before: int = 0
+
+    @property
+    def job(self) -> ScanJob:
+        return self.result.job
+
+
+def scan_all(jobs: Sequence[ScanJob]) -> list[SliceResult]:
+    """Read a slice of each of some files; runs in a worker process, touches no database and writes nothing.
+
+    Where only the catalogue's facts are wanted, small files are understood together (`fact_lines`).
+    """
+    slices = [_read(job) for job in jobs]
+    readable = [s for s in slices if not s.result.problem]
+    left = _facts_together([s for s in readable if s.job.summary and not s.job.text])
+    for one in [*left, *(s for s in readable if s.job.text)]:
+        _understand(one)
+    return [s.result for s in slices]
+
+
+def _read(job: ScanJob) -> _Slice:
     result = SliceResult(job, job.start, job.start, job.newlines)
     try:
         descriptor = os.open(job.path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     except OSError as error:
         result.problem = f"cannot be read: {error.strerror or error}"
-        return result
+        return _Slice(result)
     try:
-        _scan_open(descriptor, job, result)
+        return _read_open(descriptor, job, result)
     except OSError as error:
         result.problem = f"cannot be read: {error.strerror or error}"
-    except InputUnreadable as error:
-        result.problem = error.cause
     finally:
         os.close(descriptor)
-    return result
+    return _Slice(result)
 
 
-def _scan_open(descriptor: int, job: ScanJob, result: SliceResult) -> None:
+def _read_open(descriptor: int, job: ScanJob, result: SliceResult) -> _Slice:
     if job.known is not None and what_changed(descriptor, job.bytes, job.known, job.start) is Change.REWRITTEN:
         result.start, result.newlines = 0, 0
     data, result.finished = read_whole_lines(descriptor, result.start, job.bytes)
     result.bytes_read = len(data)
     result.end = result.start + len(data)
-    lines_before = result.newlines
-    result.newlines += data.count(b"\n")
     head_bytes, head_hash = prefix_of(descriptor)
     result.fingerprint = Fingerprint(head_bytes, head_hash, tail_of(descriptor, result.end))
-    transcript = transcript_from_bytes(_after_line_end(data, result.start), job.path)
-    if data[:1] == b"\n" and result.start:
-        lines_before += 1
-    if job.summary:
-        result.summary = summarise(transcript, lines_before, job)
-    if job.text:
-        result.passages = list(passages_of(transcript, lines_before))
+    if result.start and data[:1] == b"\n":
+        # It ends a last line that was read before it had its line feed.
+        return _Slice(result, data[1:], result.newlines + 1)
+    return _Slice(result, data, result.newlines)
 
 
-def _after_line_end(data: bytes, start: int) -> bytes:
-    """The slice without the line feed that ends a last line which was read before it had one."""
-    return data[1:] if start and data[:1] == b"\n" else data
+def _facts_together(slices: Sequence[_Slice]) -> list[_Slice]:
+    """Summarise the slices whose lines are all valid Claude Code records; returns the others."""
+    left: list[_Slice] = []
+    chosen: list[_Slice] = []
+    for one in slices:
+        (chosen if isinstance(format_of(BytesSource(one.data, one.job.path)), ClaudeCode) else left).append(one)
+    if not chosen:
+        return left
+    transcript, read = read_facts([s.data if s.data[-1:] in (b"\n", b"") else s.data + b"\n" for s in chosen])
+    whole = [number for number, part in enumerate(read) if part.whole]
+    parts = [
+        FilePart(chosen[n].job.path, read[n].first, read[n].end, read[n].end - read[n].first, chosen[n].lines_before)
+        for n in whole
+    ]
+    if parts:
+        summaries = summarise(transcript, parts, chosen[0].job.prices)
+        for number, part, summary in zip(whole, parts, summaries, strict=True):
+            one = chosen[number]
+            one.result.summary = summary
+            one.result.newlines = one.lines_before + part.lines - (one.data[-1:] not in (b"\n", b""))
+    return left + [s for s in chosen if s.result.summary is None]
+
+
+def _understand(one: _Slice) -> None:
+    """Read a slice in full: for its text, and where a line of it is odd."""
+    one.result.newlines = one.lines_before + one.data.count(b"\n")
+    try:
+        transcript = transcript_from_bytes(one.data, one.job.path)
+    except InputUnreadable as error:
+        one.result.problem = error.cause
+        return
+    if one.job.summary:
+        part = FilePart(one.job.path, 0, len(transcript), transcript.line_count, one.lines_before)
+        one.result.summary = summarise(transcript, [part], one.job.prices)[0]
+    if one.job.text:
+        one.result.passages = list(passages_of(transcript, one.lines_before))
 
 
 def read_whole_lines(descriptor: int, start: int, size: int) -> tuple[bytes, bool]:
@@ -191,42 +248,59 @@ def _is_object(line: bytes) -> bool:
         return False
 
 
-def summarise(transcript: Transcript, lines_before: int, job: ScanJob) -> Summary:
-    """What a slice says about its session; payloads are decoded only where a title, project or prompt is looked for."""
-    found = Summary()
-    count = len(transcript)
-    found.lines = lines_before + transcript.line_count
-    found.records = count - int((transcript.kind == RecordKind.DAMAGED).sum())
-    if not count:
-        return found
-    kinds, flags = transcript.kind, transcript.flags
-    found.damaged = len(transcript.damage)
-    found.messages = int(((kinds == RecordKind.USER) | (kinds == RecordKind.ASSISTANT)).sum())
-    stamps = transcript.timestamp_ms[transcript.timestamp_ms > 0]
-    if len(stamps):
-        found.first_ms, found.last_ms = int(stamps.min()), int(stamps.max())
-    found.session_ids = [n for n in transcript.session_names if n]
-    last = int(transcript.session_number[np.flatnonzero(transcript.session_number)[-1]]) if found.session_ids else 0
-    found.session_ids.sort(key=lambda name: name != transcript.session_names[last])
-    found.versions = [n for n in transcript.version_names if n]
-    found.models = [n for n in transcript.model_names if n and n != "<synthetic>"]
-    found.tools = sorted(n for n in transcript.tool_names if n)
-    found.agent_id = next((n for n in transcript.agent_names if n), "") if place_of(job.path).agent_id else ""
-    found.api_errors = int(((flags & (Flag.API_ERROR | Flag.API_SYSTEM_ERROR)) != 0).sum())
-    found.tool_errors = int(
-        ((transcript.block_type == BlockType.TOOL_RESULT) & ((transcript.block_flags & BlockFlag.ERROR) != 0)).sum()
-    )
-    found.compactions = _recorded_compactions(transcript)
-    chained = np.flatnonzero(transcript.uuid_key)
-    found.lineage_key = signed(int(transcript.uuid_key[chained[0]])) if len(chained) else 0
-    _read_texts(transcript, found)
-    found.responses = responses_of(transcript, lines_before, job.path, prices_for(job.prices))
+def summarise(transcript: Transcript, parts: Sequence[FilePart], prices: str) -> list[Summary]:
+    """What each part says about its session; payloads are decoded only where a title, project or prompt is looked for.
+
+    Args:
+        prices: which prices to compute costs with (`pricing.price_fingerprint`).
+    """
+    found = [_summary_of(transcript, part) for part in parts]
+    for summary, responses in zip(found, responses_of(transcript, parts, prices_for(prices)), strict=True):
+        summary.responses = responses
     return found
 
 
-def _recorded_compactions(transcript: Transcript) -> int:
+def _summary_of(transcript: Transcript, part: FilePart) -> Summary:
+    found = Summary(lines=part.lines_before + part.lines)
+    here = slice(part.first, part.end)
+    kinds, flags = transcript.kind[here], transcript.flags[here]
+    if not len(kinds):
+        return found
+    found.records = len(kinds) - int((kinds == RecordKind.DAMAGED).sum())
+    # Only a transcript that was read in full has damaged lines, and it holds one part alone.
+    found.damaged = len(transcript.damage)
+    found.messages = int(((kinds == RecordKind.USER) | (kinds == RecordKind.ASSISTANT)).sum())
+    stamps = transcript.timestamp_ms[here]
+    stamps = stamps[stamps > 0]
+    if len(stamps):
+        found.first_ms, found.last_ms = int(stamps.min()), int(stamps.max())
+    sessions = transcript.session_number[here]
+    found.session_ids = _names(transcript.session_names, sessions)
+    if found.session_ids:
+        last = transcript.session_names[int(sessions[np.flatnonzero(sessions)[-1]])]
+        found.session_ids.sort(key=lambda name: name != last)
+    found.versions = _names(transcript.version_names, transcript.version_number[here])
+    models = _names(transcript.model_names, transcript.model_number[here])
+    found.models = [name for name in models if name != SYNTHETIC_MODEL]
+    if place_of(part.path).agent_id:
+        found.agent_id = next(iter(_names(transcript.agent_names, transcript.agent_number[here])), "")
+    found.api_errors = int(((flags & (Flag.API_ERROR | Flag.API_SYSTEM_ERROR)) != 0).sum())
+    found.compactions = _recorded_compactions(flags)
+    blocks = slice(*np.searchsorted(transcript.block_record, (part.first, part.end)).tolist())
+    found.tools = sorted(_names(transcript.tool_names, transcript.block_tool_number[blocks]))
+    failed = (transcript.block_flags[blocks] & BlockFlag.ERROR) != 0
+    found.tool_errors = int(((transcript.block_type[blocks] == BlockType.TOOL_RESULT) & failed).sum())
+    _read_texts(transcript, here, found)
+    return found
+
+
+def _names(names: Sequence[str], numbers: npt.NDArray[Any]) -> list[str]:
+    """The names that some numbers stand for, in the order they appear; without the empty one."""
+    return [names[number] for number in dict.fromkeys(numbers.tolist()) if names[number]]
+
+
+def _recorded_compactions(flags: npt.NDArray[np.uint32]) -> int:
     """Compactions that records tell of: boundaries, and a summary that begins a new root without one (§7)."""
-    flags = transcript.flags
     boundaries = (flags & (Flag.COMPACT_BOUNDARY | Flag.MICROCOMPACT_BOUNDARY)) != 0
     legacy = (flags & (Flag.COMPACT_SUMMARY | Flag.PARENT_NULL)) == (Flag.COMPACT_SUMMARY | Flag.PARENT_NULL)
     return int(boundaries.sum() + legacy.sum())
@@ -236,19 +310,21 @@ _LOOKED_AT = 200
 """Records decoded at most when a prompt, a project or a branch is looked for in a slice that has none."""
 
 
-def _read_texts(transcript: Transcript, found: Summary) -> None:
-    chained = np.flatnonzero(transcript.uuid_key)
+def _read_texts(transcript: Transcript, here: slice, found: Summary) -> None:
+    first = here.start
+    chained = first + np.flatnonzero(transcript.uuid_key[here])
+    found.lineage_key = signed(int(transcript.uuid_key[chained[0]])) if len(chained) else 0
     found.project = next((t for t in _members(transcript, chained[:_LOOKED_AT], "cwd")), "")
     found.branch = next((t for t in _members(transcript, chained[::-1][:_LOOKED_AT], "gitBranch")), "")
     names = {"custom-title": "customTitle", "ai-title": "aiTitle"}
     for number, name in enumerate(transcript.type_names):
         if name in names:
-            newest = np.flatnonzero(transcript.type_number == number)[::-1][:1]
+            newest = first + np.flatnonzero(transcript.type_number[here] == number)[::-1][:1]
             text = next((t for t in _members(transcript, newest, names[name])), "")
             setattr(found, name.replace("-", "_"), _title(text))
     excluded = Flag.META | Flag.COMPACT_SUMMARY | Flag.TOOL_RESULT
-    prompts = np.flatnonzero((transcript.kind == RecordKind.USER) & ((transcript.flags & excluded) == 0))
-    for record in prompts[:_LOOKED_AT].tolist():
+    asked = (transcript.kind[here] == RecordKind.USER) & ((transcript.flags[here] & excluded) == 0)
+    for record in (first + np.flatnonzero(asked)[:_LOOKED_AT]).tolist():
         text = preview_of(transcript.payload(record), TITLE_CHARACTERS)
         if text and not text.startswith(("<", "Caveat:", "[Request interrupted")):
             found.first_prompt = _title(text)
@@ -264,8 +340,3 @@ def _members(transcript: Transcript, records: npt.NDArray[np.int64], name: str) 
 
 def _title(text: str) -> str:
     return mask_secrets(storable(preview_of(text, TITLE_CHARACTERS)))
-
-
-def scan_all(jobs: list[ScanJob]) -> list[SliceResult]:
-    """`scan` for a batch of small files."""
-    return [scan(job) for job in jobs]

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -29,7 +30,7 @@ from compaction.transcript.kinds import (
     RecordKind,
     block_type_of,
 )
-from compaction.transcript.records import AGENT_LINK, Block, CompactMetadata, Message, Record
+from compaction.transcript.records import AGENT_LINK, Block, CompactMetadata, Message, Record, Usage
 
 # Plain integers: combining IntFlag members costs a microsecond each, and this runs for every record.
 _API_ERROR = int(Flag.API_ERROR)
@@ -68,11 +69,12 @@ _ATTACHMENT = int(RecordKind.ATTACHMENT)
 _PROGRESS = int(RecordKind.PROGRESS)
 _DAMAGED = int(RecordKind.DAMAGED)
 _UNKNOWN = int(RecordKind.UNKNOWN)
-_SYSTEM_FLAGS = {
+SYSTEM_FLAGS = {
     "compact_boundary": _COMPACT_BOUNDARY,
     "microcompact_boundary": _MICROCOMPACT_BOUNDARY,
     "api_error": _API_SYSTEM_ERROR,
 }
+"""The flag of a system record, by its subtype."""
 _I32 = 2**31 - 1
 SYNTHETIC_MODEL = "<synthetic>"
 """`message.model` of a message that the client wrote itself (transcript-format.md §10)."""
@@ -97,6 +99,16 @@ class KeyMemory(dict[Any, int]):
         return key
 
 
+class HasUsage(Protocol):
+    """What `Index.add_usage` needs of a message."""
+
+    @property
+    def usage(self) -> Usage | None: ...
+
+    @property
+    def stop_reason(self) -> str | None: ...
+
+
 class _BlockKinds(dict[str, int]):
     """`block_type_of` as plain integers, remembered."""
 
@@ -105,7 +117,8 @@ class _BlockKinds(dict[str, int]):
         return kind
 
 
-_BLOCK_KIND = _BlockKinds()
+BLOCK_KIND = _BlockKinds()
+"""The `BlockType` of a content block's `type`, as a plain integer."""
 
 
 @dataclass(slots=True)
@@ -252,7 +265,7 @@ class Index:
                 flags[position] = _STRING_CONTENT
                 continue
             for place, block in enumerate(content):
-                kind = _BLOCK_KIND[block.type]
+                kind = BLOCK_KIND[block.type]
                 row = self._block_row(start + position, place if place < 65536 else 65535, kind, block, keys)
                 rows.append(row)
                 if kind == _TOOL_USE_BLOCK:
@@ -286,7 +299,7 @@ class Index:
             flags |= _BLOCK_ERROR
         return (number, chars if chars < _I32 else _I32, key, tool, place, kind, flags)
 
-    def add_usage(self, start: int, messages: list[Message | None]) -> None:
+    def add_usage(self, start: int, messages: Sequence[HasUsage | None]) -> None:
         """Append the usage of messages whose records are numbered from `start`."""
         found = [
             (start + position, m.usage, m.stop_reason is None)
@@ -346,7 +359,7 @@ class Index:
             record = records[position]
             types[position] = self._type_name(start + position, kind, record)
             if kind == _SYSTEM:
-                flags[position] = _SYSTEM_FLAGS.get(record.subtype or "", 0)
+                flags[position] = SYSTEM_FLAGS.get(record.subtype or "", 0)
             elif kind == _PROGRESS and record.data is not None and record.data.agentId and record.parentToolUseID:
                 self.agent_of_tool_use.setdefault(keys[record.parentToolUseID], record.data.agentId)
         return flags
@@ -422,7 +435,7 @@ def _result(block: Block) -> tuple[int, int]:
 def _counts(values: list[int]) -> npt.NDArray[np.int64]:
     """Token counts as an array, clamped to what a column holds (a hostile file may claim any integer)."""
     try:
-        return np.clip(np.array(values, np.int64), -_I32, _I32)
+        return np.clip(np.fromiter(values, np.int64, len(values)), -_I32, _I32)
     except OverflowError:
         return np.array([max(-_I32, min(v, _I32)) for v in values], np.int64)
 

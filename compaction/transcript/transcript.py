@@ -407,7 +407,13 @@ def open_transcript(
 
 def transcript_from_bytes(data: bytes, name: str = "<memory>") -> Transcript:
     """Index bytes that are in memory."""
-    transcript = _start(BytesSource(data, name), None)
+    source = BytesSource(data, name)
+    return transcript_of(source, format_of(source))
+
+
+def transcript_of(source: Source, reader: Format) -> Transcript:
+    """Index a source completely with a given reader."""
+    transcript = Transcript(source, None, reader)
     for _ in transcript._read(Progress()):
         pass
     return transcript
