@@ -19,18 +19,18 @@ from compaction.data_folder import FolderUnwritable, data_folder, ensure
 from compaction.errors import CompactoscopeError, InputUnreadable, UsageError
 
 FILE_NAME = "catalogue.sqlite"
-HEAD = "r0001"
+HEAD = "r0002"
 """The newest migration; kept here so that a start with a current catalogue imports no Alembic (a test compares)."""
 
 BUSY_SECONDS = 20.0
-"""How long a writer waits for another one. Each transaction holds one slice of one file, so waits are short."""
+"""How long a writer waits for another one. Each transaction only stores what is ready, so waits are short."""
 
 _BEGIN = "compactoscope_begin"
 _WRITE = "BEGIN IMMEDIATE"
 _MIGRATIONS = Path(__file__).resolve().parent / "migrations"
 _MIGRATION_LOCK = 0x636F6D70  # any constant of our own: the key of PostgreSQL's advisory lock around migrating
 _WRITER_LOCK = 0x6C696272
-_CACHE_KIB = 16 * 1024
+_CACHE_KIB = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,11 +18,18 @@ from compaction.catalogue.scan import ScanJob, SliceResult, scan_all
 from compaction.catalogue.store import PRICES, UNLINKED, apply_slices, facts_of, in_parts, link, remove, set_fact
 from compaction.catalogue.tables import FOLDER, TRANSCRIPT
 from compaction.catalogue.workers import Workers
+from compaction.errors import Cancelled
 from compaction.progress import Progress
 
 _T = TRANSCRIPT
-_BATCH_BYTES = 1 << 20
+_BATCH_BYTES = 4 << 20
 """Small files go to a worker together until they are this long: handing over a task costs more than reading one."""
+
+_STORE_SECONDS = 1.0
+"""Results wait for each other at most so long: a transaction for each batch would take longer than its rows."""
+
+_STORE_TEXT_BYTES = 8 << 20
+"""… and text only until there is this much of it: it stays in memory while it waits."""
 
 _NOT_EXAMINED = _T.c.kind.in_(("main", "subagent")) & (_T.c.examined_bytes != _T.c.bytes) & (_T.c.bytes > 0)
 
@@ -68,8 +76,8 @@ def refresh(
     """Bring the catalogue up to date with some folders.
 
     Files that are as the catalogue knows them cost one stat each and nothing is read or written. Three passes: every
-    changed file's facts, then its text, then its findings; each slice is committed at once, so stopping or killing it
-    loses only what is being read at that moment, and the next refresh goes on from there.
+    changed file's facts, then its text, then its findings; what is read is committed about once a second, so killing it
+    loses only what was read since, stopping it not even that, and the next refresh goes on from there.
 
     Args:
         folders: roots to look into; single files are allowed.
@@ -289,8 +297,8 @@ def _text_jobs(catalogue: Catalogue, roots: Sequence[str]) -> list[tuple[ScanJob
     query = sa.select(*columns).where(_T.c.owner == catalogue.owner, _T.c.text_bytes < _T.c.indexed_bytes)
     with catalogue.reading() as connection:
         return [
-            (ScanJob(path, number, end, time, start, lines, None, False, True), "")
-            for path, number, end, time, start, lines in connection.execute(query)
+            (ScanJob(path, number, end, mtime_ns, start, lines, None, False, True), "")
+            for path, number, end, mtime_ns, start, lines in connection.execute(query)
             if _under(path, roots)
         ]
 
@@ -303,7 +311,7 @@ def _scan_files(
     progress: Progress,
     report: IndexReport,
 ) -> None:
-    """Read files slice by slice in worker processes and store each batch of slices in one transaction."""
+    """Read files slice by slice in worker processes and store what came of it."""
     if not jobs:
         return
     folder_of = {job.path: folder_ids[root] for job, root in jobs if root}
@@ -313,23 +321,59 @@ def _scan_files(
     progress.total = sum(job.bytes - job.start for job, _ in jobs)
     progress.text = "reading sessions" if jobs[0][0].summary else "reading text"
 
+    waiting = _Waiting(catalogue, folder_of)
+
     def store(results: list[SliceResult]) -> Iterator[list[ScanJob]]:
-        with catalogue.writing() as connection:
-            stored = apply_slices(connection, catalogue.owner, folder_of, results)
         for result in results:
             report.bytes_read += result.bytes_read
             progress.done += result.bytes_read
             if result.problem:
                 report.problems.append(f"{result.job.path}: {result.problem}")
-            elif not result.finished and result.job.path in stored:
-                yield [_next_slice(result, stored[result.job.path])]
+        return iter(waiting.add(results))
 
-    workers.run(
-        scan_all,
-        _batches(sorted((job for job, _ in jobs), key=lambda job: job.work_bytes, reverse=True)),
-        store,
-        progress,
-    )
+    batches = _batches(sorted((job for job, _ in jobs), key=lambda job: job.work_bytes, reverse=True))
+    try:
+        workers.run(scan_all, batches, store, progress)
+    except Cancelled:
+        waiting.store()
+        raise
+    waiting.store()
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Results on their way into the catalogue, several batches in one transaction."""
+
+    catalogue: Catalogue
+    folder_of: dict[str, int]
+    results: list[SliceResult] = field(default_factory=list)
+    text_bytes: int = 0
+    since: float = 0.0
+
+    def add(self, results: list[SliceResult]) -> list[list[ScanJob]]:
+        """Take results in; returns the slices to read next, of the files that go on."""
+        if not self.results:
+            self.since = time.monotonic()
+        self.results += results
+        self.text_bytes += sum(r.bytes_read for r in results if r.passages is not None)
+        # A file's next slice is read once the one before is stored, so that its row stands where the next one begins.
+        more = any(not r.finished for r in results)
+        if more or self.text_bytes >= _STORE_TEXT_BYTES or time.monotonic() - self.since >= _STORE_SECONDS:
+            return self.store()
+        return []
+
+    def store(self) -> list[list[ScanJob]]:
+        """Put everything into the catalogue, in one transaction."""
+        results, self.results, self.text_bytes = self.results, [], 0
+        if not results:
+            return []
+        with self.catalogue.writing() as connection:
+            stored = apply_slices(connection, self.catalogue.owner, self.folder_of, results)
+        return [
+            [_next_slice(r, stored[r.job.path])]
+            for r in results
+            if not r.finished and not r.problem and r.job.path in stored
+        ]
 
 
 def _next_slice(result: SliceResult, number: int) -> ScanJob:

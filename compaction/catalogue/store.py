@@ -122,7 +122,8 @@ def _responses_of(connection: Connection, ids: Sequence[int]) -> dict[int, dict[
     columns = [RESPONSE.c[name] for name in ScannedResponse._fields]
     for part in in_parts(ids):
         query = sa.select(RESPONSE.c.transcript_id, *columns).where(RESPONSE.c.transcript_id.in_(part))
-        for number, *values in connection.execute(query):
+        # The driver's own tuples: a long file's later slices each look at all responses before.
+        for number, *values in connection.execute(query).cursor.fetchall():
             response = ScannedResponse(*values)
             found.setdefault(number, {})[response.message_key] = response
     return found

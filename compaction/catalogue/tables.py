@@ -124,7 +124,8 @@ class ResponseRow(Base):
     """One API response of one file, once however many records it has; the same message.id in another file is a copy."""
 
     __tablename__ = "response"
-    __table_args__ = (Index("response_by_message", "message_key"), Index("response_by_time", "timestamp_ms"))
+    # No index by message or time: queries read the responses of files, or all of them.
+    __table_args__ = ({"sqlite_with_rowid": False},)
 
     transcript_id: Mapped[int] = mapped_column(
         BigInteger, ForeignKey("transcript.id", ondelete="CASCADE"), primary_key=True
