@@ -150,6 +150,18 @@ def suggested_name(document: Document, suffix: str, *, new_id: bool) -> str:
     return re.sub(r"[^\w.-]+", "-", stem).strip("-") + (".copy" if document.path is not None else "") + suffix
 
 
+def left_behind(document: Document) -> str:
+    """What a copy of a session does not take along, as a sentence after another; "" when there is nothing.
+
+    A client looks for the files of subagents in a folder that is named after the session.
+    """
+    count = len(document.session.subagents) if document.session is not None else 0
+    if not count:
+        return ""
+    files = "file of a subagent stays" if count == 1 else "files of subagents stay"
+    return f" {count} {files} with the original and {'is' if count == 1 else 'are'} not copied."
+
+
 def client_folder(document: Document) -> Path | None:
     """Where the client keeps the sessions of this one's working folder (transcript-format.md §1); None when the
     records name no working folder."""

@@ -23,7 +23,7 @@ from compaction.export.formats import FORMATS, ExportOptions
 from compaction.export.writer import Written
 from compaction.progress import Progress
 from inspector.context import AppContext
-from inspector.documents.derived import client_folder, folder_of, suggested_name
+from inspector.documents.derived import client_folder, folder_of, left_behind, suggested_name
 from inspector.documents.document import Document
 from inspector.documents.written import FileWritten, Write
 from inspector.views.detail.pages import plain_label
@@ -117,17 +117,8 @@ class ExportDialog(QDialog):
         else:
             self.state.setText(
                 "A new file is written: first under a temporary name, read again and checked, then renamed. "
-                "The original stays as it is; Undo removes the new file." + self._left_out()
+                "The original stays as it is; Undo removes the new file." + left_behind(self._document)
             )
-
-    def _left_out(self) -> str:
-        """What a copy does not take along, so that nobody misses it later."""
-        session = self._document.session
-        count = len(session.subagents) if session is not None else 0
-        if not count:
-            return ""
-        files = "file of a subagent stays" if count == 1 else "files of subagents stay"
-        return f" {count} {files} with the original and {'is' if count == 1 else 'are'} not copied."
 
     def _on_browse(self) -> None:
         chosen, _ = QFileDialog.getSaveFileName(self, "New file", self.target.text())

@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
 
 from compaction.progress import Progress
 from inspector.context import AppContext
-from inspector.documents.derived import folder_of
+from inspector.documents.derived import folder_of, left_behind
 from inspector.documents.document import Document
 from inspector.documents.written import FileWritten, Write
 from inspector.models.flat_tree import FlatRow
@@ -98,7 +98,7 @@ class RepairDialog(QDialog):
     def _build(self) -> None:
         intro = plain_label(
             "The original is never changed: a new file is written, every record that is not listed stays "
-            "byte for byte, and Undo removes the new file again."
+            "byte for byte, and Undo removes the new file again." + left_behind(self._document)
         )
         intro.setWordWrap(True)
         options = QScrollArea()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QRadioButton
+from PySide6.QtWidgets import QLabel, QRadioButton
 from pytestqt.qtbot import QtBot
 
 from compaction.conversation import Session, build_conversation, open_session
@@ -278,3 +278,12 @@ def test_the_shared_cases_are_repaired_from_the_window(
     assert dialog.written is not None
     again = diagnose(Session(open_session(dialog.written.path).conversation))
     assert {f.code for f in again.errors()} == {f.code for f in left}
+
+
+def test_the_dialog_says_that_files_of_subagents_stay_with_the_original(
+    qtbot: QtBot, context: AppContext, sample_session: Path
+) -> None:
+    dialog, document = dialog_of(qtbot, context, sample_session)
+    assert document.session is not None
+    assert len(document.session.subagents) == 1
+    assert any("1 file of a subagent stays with the original" in x.text() for x in dialog.findChildren(QLabel))
