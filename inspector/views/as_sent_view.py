@@ -6,12 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEvent, QModelIndex, Qt
+from PySide6.QtCore import QEvent, QMargins, QModelIndex, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QHBoxLayout,
     QLabel,
     QSizePolicy,
     QSpinBox,
@@ -45,6 +44,7 @@ from inspector.views.client_chooser import ClientChooser
 from inspector.views.detail.pages import plain_label
 from inspector.views.detail.rich_view import RichView
 from inspector.views.flat_tree_view import FlatTreeView
+from inspector.views.flow_layout import FlowLayout, together
 from inspector.work.jobs import Job, Op
 
 if TYPE_CHECKING:
@@ -102,12 +102,9 @@ class AsSentView(QWidget):
         self._on_reloaded()
 
     def _build(self) -> None:
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 6, 8, 4)
-        bar.setSpacing(8)
-        for widget in (QLabel("Client"), self.client, self.which, self.round, self.follow):
+        bar = FlowLayout(QMargins(8, 6, 8, 4))
+        for widget in (together(QLabel("Client"), self.client), self.which, self.round, self.follow):
             bar.addWidget(widget)
-        bar.addStretch(1)
         words = QVBoxLayout()
         words.setContentsMargins(9, 0, 9, 5)
         words.setSpacing(2)

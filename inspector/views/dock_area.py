@@ -10,6 +10,7 @@ from inspector.documents.document import Document
 from inspector.views.document_page import make_view
 from inspector.views.page_stack import PageStack
 from inspector.views.registry import ViewSpec
+from inspector.views.view_scroll import ViewScroll
 
 SIDES = {
     "left": Qt.DockWidgetArea.LeftDockWidgetArea,
@@ -63,6 +64,7 @@ class ViewDock(QDockWidget):
         self._context = context
         self._document: Document | None = None
         self._widgets: dict[Document, QWidget] = {}
+        self._frames: dict[Document, ViewScroll] = {}
         self.setObjectName(f"dock.{spec.id}")
         # Each dock makes its view in an event of its own: the tree is painted first, and no two views at once.
         self._soon = QTimer(self)
@@ -71,6 +73,7 @@ class ViewDock(QDockWidget):
         self.setAccessibleName(spec.title)
         self._stack = PageStack()
         self._empty = QLabel("Open a session to see this here.")
+        self._empty.setWordWrap(True)
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._empty.setEnabled(False)
         self._stack.addWidget(self._empty)
@@ -109,10 +112,11 @@ class ViewDock(QDockWidget):
         """Delete what was made for a closed document."""
         if document is self._document:
             self.set_document(None)
-        widget = self._widgets.pop(document, None)
-        if widget is not None:
-            self._stack.removeWidget(widget)
-            widget.deleteLater()
+        self._widgets.pop(document, None)
+        frame = self._frames.pop(document, None)
+        if frame is not None:
+            self._stack.removeWidget(frame)
+            frame.deleteLater()
 
     def _retitle(self) -> None:
         badge = self.spec.badge(self._document) if self.spec.badge is not None and self._document is not None else ""
@@ -134,5 +138,6 @@ class ViewDock(QDockWidget):
                 return
             widget = make_view(self.spec, self._context, document)
             self._widgets[document] = widget
-            self._stack.addWidget(widget)
-        self._stack.setCurrentWidget(self._widgets[document])
+            self._frames[document] = ViewScroll(widget)
+            self._stack.addWidget(self._frames[document])
+        self._stack.setCurrentWidget(self._frames[document])

@@ -16,6 +16,7 @@ from inspector.documents.document import Document, LoadState
 from inspector.views.job_bar import describe
 from inspector.views.page_stack import PageStack, PageTabs
 from inspector.views.registry import VIEWS, ViewSpec
+from inspector.views.view_scroll import ViewScroll
 from inspector.work.errors import report_of
 
 
@@ -47,7 +48,8 @@ class DocumentPage(PageStack):
             self.views.setTabToolTip(self.views.count() - 1, spec.tip)
         self.views.tabBar().setVisible(len(self._specs) > 1)
         self.views.currentChanged.connect(self._on_current_changed)
-        self.addWidget(self._waiting)
+        self._waiting_frame = ViewScroll(self._waiting)
+        self.addWidget(self._waiting_frame)
         self.addWidget(self.views)
         document.state_changed.connect(self._on_state_changed)
         document.reloaded.connect(self._on_state_changed)
@@ -83,7 +85,7 @@ class DocumentPage(PageStack):
                 self.setCurrentWidget(self.views)
                 self._focus_view()
         else:
-            self.setCurrentWidget(self._waiting)
+            self.setCurrentWidget(self._waiting_frame)
             self._waiting.refresh()
 
     def _focus_view(self) -> None:
@@ -102,7 +104,7 @@ class DocumentPage(PageStack):
         if spec.id not in self._widgets:
             self._widgets[spec.id] = make_view(spec, self._context, self.document)
             holder = self._holders[index]
-            self._layouts[index].addWidget(self._widgets[spec.id])
+            self._layouts[index].addWidget(ViewScroll(self._widgets[spec.id]))
             holder.setFocusProxy(self._widgets[spec.id])
         return self._widgets[spec.id]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import QEvent, QMargins, Qt
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -30,6 +30,7 @@ from inspector.views.client_chooser import ClientChooser
 from inspector.views.detail.pages import plain_label
 from inspector.views.detail.rich_view import RichView
 from inspector.views.flat_tree_view import FlatTreeView
+from inspector.views.flow_layout import FlowLayout, together
 
 if TYPE_CHECKING:
     from compaction.diagnosis.model import Finding
@@ -80,13 +81,11 @@ class FindingsView(QWidget):
         self._refresh()
 
     def _build(self) -> None:
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 6, 8, 4)
-        bar.setSpacing(8)
-        bar.addWidget(self.filter, 1)
+        bar = FlowLayout(QMargins(8, 6, 8, 4))
+        bar.addWidget(self.filter)
         for button in self.severities.values():
             bar.addWidget(button)
-        for widget in (self.grouping, QLabel("Client"), self.client):
+        for widget in (self.grouping, together(QLabel("Client"), self.client)):
             bar.addWidget(widget)
         buttons = QHBoxLayout()
         buttons.setContentsMargins(8, 4, 8, 6)

@@ -30,6 +30,7 @@ from inspector.views.page_stack import DocumentTabBar, PageStack, PageTabs
 from inspector.views.registry import STATUS_VIEWS, VIEWS, view
 from inspector.views.start_page import StartPage
 from inspector.views.status_area import StatusArea
+from inspector.views.view_scroll import ViewScroll
 
 if TYPE_CHECKING:
     from inspector.documents.live_documents import LiveDocuments
@@ -82,7 +83,8 @@ class MainWindow(QMainWindow):
         self.tabs.setElideMode(Qt.TextElideMode.ElideMiddle)
         self.tabs.currentChanged.connect(self._on_tab_changed)
         self._center = PageStack()
-        self._center.addWidget(self.start_page)
+        self._start = ViewScroll(self.start_page)
+        self._center.addWidget(self._start)
         self._center.addWidget(self.tabs)
         central = QWidget()
         layout = QVBoxLayout(central)
@@ -165,7 +167,7 @@ class MainWindow(QMainWindow):
         # Python frees it with its last reference, so that work which still ends does not meet a deleted object.
         document.setParent(None)
         if not self._pages:
-            self._center.setCurrentWidget(self.start_page)
+            self._center.setCurrentWidget(self._start)
             self.start_page.refresh()
             self.start_page.setFocus()
 
@@ -234,6 +236,7 @@ class MainWindow(QMainWindow):
         """Put the docks away without a session and beside a view that needs the room; they come back as they were."""
         page = self.tabs.currentWidget()
         shown = isinstance(page, DocumentPage) and not page.current_spec.wide
+        self._tend_dock_tabs(shown)
         if shown == self._docks_shown:
             return
         self._docks_shown = shown
@@ -241,14 +244,22 @@ class MainWindow(QMainWindow):
             self.restoreState(self._session_layout, LAYOUT_VERSION)
             if self.isVisible():
                 self._size_docks()
+            self._tend_dock_tabs(True)
         else:
             self._session_layout = self.saveState(LAYOUT_VERSION)
             for dock in self.docks.values():
                 dock.hide()
 
+    def _tend_dock_tabs(self, shown: bool) -> None:
+        """Qt keeps the tab bars of docks that are put away behind the page: Tab must not stop there, unseen."""
+        for bar in self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            bar.setAccessibleName("Tabs of the docks")
+            bar.setEnabled(shown)
+
     def showEvent(self, event: QShowEvent) -> None:
         """Sizes of docks can only be set on a window that is shown."""
         super().showEvent(event)
+        self._tend_dock_tabs(self._docks_shown)
         self._size_docks()
 
     def _size_docks(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QModelIndex, QPoint, Qt
+from PySide6.QtCore import QEvent, QMargins, QModelIndex, QPoint, Qt
 from PySide6.QtGui import QAction, QFocusEvent, QFontMetrics, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QComboBox,
@@ -44,6 +44,7 @@ from inspector.views.compare.model_summary import ModelSummary
 from inspector.views.compare.report import comparison_report, exact_request
 from inspector.views.compare.settings_form import SettingsForm
 from inspector.views.detail.pages import plain_label
+from inspector.views.flow_layout import FlowLayout, together
 from inspector.work.jobs import Job, Op
 
 _BAR_HEIGHT = 190
@@ -105,14 +106,11 @@ class CompareView(QWidget):
         self.menu_button.setMenu(more)
         for button in (self.add_button, self.menu_button):
             button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 6, 8, 4)
-        bar.setSpacing(8)
+        bar = FlowLayout(QMargins(8, 6, 8, 4))
         for title, widget in (("At", self.point), ("Rank by", self.rank)):
             label = QLabel(title)
             label.setBuddy(widget)
-            bar.addWidget(label)
-            bar.addWidget(widget, 2 if widget is self.point else 1)
+            bar.addWidget(together(label, widget, grows=True))
         bar.addWidget(self.add_button)
         bar.addWidget(self.menu_button)
         table = self.table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QMargins, Qt
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -31,6 +31,7 @@ from inspector.documents.document import Document
 from inspector.models.audit import AuditModel
 from inspector.views.detail.long_text import LongTextView
 from inspector.views.detail.pages import plain_label
+from inspector.views.flow_layout import FlowLayout, together
 from inspector.views.summaries.model_run import ModelRun
 from inspector.views.summaries.prompt_dialog import PromptDialog
 from inspector.work.jobs import Op
@@ -83,11 +84,11 @@ class AuditPage(QWidget):
         self._fill()
 
     def _build(self) -> None:
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 6, 8, 4)
-        bar.setSpacing(8)
-        bar.addWidget(QLabel("Compaction"))
-        bar.addWidget(self.compaction, 1)
+        # The titles of compactions are long: the list of them may be narrower than the longest.
+        self.compaction.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.compaction.setMinimumContentsLength(36)
+        bar = FlowLayout(QMargins(8, 6, 8, 4))
+        bar.addWidget(together(QLabel("Compaction"), self.compaction, grows=True))
         for widget in (self.offline, self.model_button, self.prompt_button, self.stop):
             bar.addWidget(widget)
         second = QHBoxLayout()

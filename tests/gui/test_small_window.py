@@ -1,0 +1,110 @@
+"""A small screen, or an ordinary one at 200 %: every view fits 640×400 logical pixels, scrolling where it must."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMargins, QRect, QSize, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QTabBar, QVBoxLayout, QWidget
+from pytestqt.qtbot import QtBot
+
+from inspector.context import AppContext
+from inspector.views.flow_layout import FlowLayout, together
+from inspector.views.main_window import MainWindow
+from inspector.views.registry import VIEWS
+from inspector.views.view_scroll import ViewScroll
+
+SMALL = QSize(640, 400)
+
+
+def test_the_window_keeps_the_size_of_a_small_screen_in_every_view(
+    window: MainWindow, app_context: AppContext, sample_session: Path
+) -> None:
+    window.resize(SMALL)
+    window.reset_layout()
+    assert window.size() == SMALL
+    window.open_path(sample_session)
+    assert app_context.runner.wait_until_idle()
+    for spec in VIEWS:
+        window.show_view(spec.id)
+        assert app_context.runner.wait_until_idle()
+        QApplication.processEvents()
+        assert window.size() == SMALL, spec.id
+
+
+def test_summaries_fit_a_small_screen_without_scrolling_sideways(
+    window: MainWindow, app_context: AppContext, sample_session: Path
+) -> None:
+    window.open_path(sample_session)
+    assert app_context.runner.wait_until_idle()
+    found = window.show_view("summaries")
+    assert app_context.runner.wait_until_idle()
+    assert found is not None
+    assert found.minimumSizeHint().width() <= SMALL.width()
+
+
+def test_tab_stops_at_nothing_that_cannot_be_seen_on_the_start_page(window: MainWindow, qtbot: QtBot) -> None:
+    window.start_page.setFocus()
+    for _ in range(8):
+        focused = QApplication.focusWidget()
+        assert focused is not None
+        assert focused is window.start_page or window.start_page.isAncestorOf(focused), focused
+        QTest.keyClick(focused, Qt.Key.Key_Tab)
+
+
+def test_the_tabs_of_docks_are_named_and_only_reachable_while_they_are_shown(
+    window: MainWindow, app_context: AppContext, sample_session: Path
+) -> None:
+    window.open_path(sample_session)
+    assert app_context.runner.wait_until_idle()
+    only_own = Qt.FindChildOption.FindDirectChildrenOnly
+    bars = window.findChildren(QTabBar, options=only_own)
+    assert any(bar.isEnabled() and bar.accessibleName() for bar in bars)
+    window.show_view("overview")
+    assert not any(bar.isEnabled() for bar in window.findChildren(QTabBar, options=only_own))
+    window.show_view("tree")
+    assert any(bar.isEnabled() for bar in window.findChildren(QTabBar, options=only_own))
+
+
+def test_a_view_in_a_frame_has_all_the_room_and_scrolls_only_where_it_lacks(qtbot: QtBot) -> None:
+    view = QWidget()
+    view.setMinimumSize(500, 300)
+    frame = ViewScroll(view)
+    qtbot.addWidget(frame)
+    frame.resize(800, 600)
+    frame.show()
+    assert view.size() == QSize(800, 600)
+    assert frame.minimumSizeHint().width() < 500
+    frame.resize(200, 150)
+    assert view.size() == QSize(500, 300)
+    assert frame.horizontalScrollBar().maximum() > 0
+    assert frame.focusPolicy() is Qt.FocusPolicy.NoFocus
+
+
+@pytest.mark.parametrize(("width", "rows"), [(900, 1), (330, 2), (140, 4)])
+def test_a_row_of_controls_goes_on_below_where_the_window_is_narrow(qtbot: QtBot, width: int, rows: int) -> None:
+    box = QWidget()
+    qtbot.addWidget(box)
+    outer = QVBoxLayout(box)
+    outer.setContentsMargins(0, 0, 0, 0)
+    flow = FlowLayout(QMargins(5, 5, 5, 5), spacing=10)
+    field, buttons = together(QLabel("At"), QWidget(), grows=True), [QPushButton(f"{n}") for n in range(3)]
+    for widget in (field, *buttons):
+        widget.setFixedHeight(20)
+        flow.addWidget(widget)
+    field.setMinimumWidth(120)
+    for button in buttons:
+        button.setFixedWidth(80)
+    outer.addLayout(flow)
+    outer.addStretch(1)
+    box.resize(width, 300)
+    box.show()
+    places = [widget.geometry() for widget in (field, *buttons)]
+    assert len({place.top() for place in places}) == rows
+    inside = QRect(5, 5, width - 10, 290)
+    assert all(inside.contains(place) for place in places)
+    assert not any(a.intersects(b) for n, a in enumerate(places) for b in places[n + 1 :])
+    if rows == 1:
+        assert places[-1].right() == inside.right(), "the field takes what is left of the row"
