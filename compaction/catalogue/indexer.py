@@ -25,8 +25,11 @@ _T = TRANSCRIPT
 _BATCH_BYTES = 4 << 20
 """Small files go to a worker together until they are this long: handing over a task costs more than reading one."""
 
-_STORE_SECONDS = 1.0
+_STORE_SECONDS = 0.3
 """Results wait for each other at most so long: a transaction for each batch would take longer than its rows."""
+
+_FACTS_AHEAD = 12
+"""Batches handed out for each worker while facts are read: they are read quickly, and what comes of them is small."""
 
 _STORE_TEXT_BYTES = 8 << 20
 """… and text only until there is this much of it: it stays in memory while it waits."""
@@ -76,8 +79,8 @@ def refresh(
     """Bring the catalogue up to date with some folders.
 
     Files that are as the catalogue knows them cost one stat each and nothing is read or written. Three passes: every
-    changed file's facts, then its text, then its findings; what is read is committed about once a second, so killing it
-    loses only what was read since, stopping it not even that, and the next refresh goes on from there.
+    changed file's facts, then its text, then its findings; what is read is committed several times a second, so killing
+    it loses only what was read since, stopping it not even that, and the next refresh goes on from there.
 
     Args:
         folders: roots to look into; single files are allowed.
@@ -333,7 +336,10 @@ def _scan_files(
 
     batches = _batches(sorted((job for job, _ in jobs), key=lambda job: job.work_bytes, reverse=True))
     try:
-        workers.run(scan_all, batches, store, progress)
+        if jobs[0][0].summary:
+            workers.run(scan_all, batches, store, progress, _FACTS_AHEAD)
+        else:
+            workers.run(scan_all, batches, store, progress)
     except Cancelled:
         waiting.store()
         raise

@@ -72,10 +72,14 @@ class Workers:
         batches: Iterator[list[Job]],
         store: Callable[[list[Result]], Iterable[list[Job]]],
         progress: Progress,
+        ahead: int = _AHEAD,
     ) -> None:
         """Do every batch, and the batches that `store` returns for the results of one, until none is left.
 
         `store` runs in the calling thread, one batch of results at a time.
+
+        Args:
+            ahead: batches handed out for each worker, so that it has work while `store` takes its time.
 
         Raises:
             Cancelled: between two batches.
@@ -95,7 +99,7 @@ class Workers:
         running: dict[Future[list[Result]], list[Job]] = {}
         more: list[list[Job]] = []
         try:
-            self._drive(work, ready, store, progress, running, more)
+            self._drive(work, ready, store, progress, running, more, ahead)
         finally:
             for future in running:
                 future.cancel()
@@ -108,11 +112,12 @@ class Workers:
         progress: Progress,
         running: dict[Future[list[Result]], list[Job]],
         more: list[list[Job]],
+        ahead: int,
     ) -> None:
         died: set[str] = set()
         while True:
             # After a death one batch at a time, so that it is known whose work kills.
-            while len(running) < (1 if died else self._processes * _AHEAD):
+            while len(running) < (1 if died else self._processes * ahead):
                 # The next slice of a file that is being read comes before new files.
                 batch = more.pop() if more else next(ready, None)
                 if batch is None:
