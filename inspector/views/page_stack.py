@@ -14,6 +14,16 @@ def _least(page: QWidget | None) -> QSize:
     return page.minimumSizeHint().expandedTo(page.minimumSize()) if page is not None else QSize(0, 0)
 
 
+def least_size(view: QWidget, width: int) -> QSize:
+    """What a view needs when it gets that width: rows that wrap need more height in less width."""
+    least = _least(view)
+    layout = view.layout()
+    if layout is not None and layout.hasHeightForWidth():
+        height = layout.minimumHeightForWidth(max(width, least.width()))
+        least.setHeight(max(view.minimumHeight(), height))
+    return least
+
+
 class DocumentTabBar(QTabBar):
     """A tab bar that scrolls before its titles become unreadable: Qt's own shortens them to three letters a side."""
 
@@ -51,3 +61,9 @@ class PageTabs(QTabWidget):
         page, bar = _least(self.currentWidget()), self.tabBar()
         tabs = bar.minimumSizeHint() if not bar.isHidden() else QSize(0, 0)
         return QSize(max(page.width(), tabs.width()), page.height() + tabs.height())
+
+    def heightForWidth(self, width: int) -> int:
+        """The least height of the page in front at that width; Qt's own is what the largest page would like."""
+        page, bar = self.currentWidget(), self.tabBar()
+        tabs = bar.minimumSizeHint().height() if not bar.isHidden() else 0
+        return tabs + (least_size(page, width).height() if page is not None else 0)

@@ -45,6 +45,20 @@ def test_summaries_fit_a_small_screen_without_scrolling_sideways(
     assert found.minimumSizeHint().width() <= SMALL.width()
 
 
+def test_no_view_scrolls_as_a_whole_at_an_ordinary_size(
+    window: MainWindow, app_context: AppContext, sample_session: Path
+) -> None:
+    window.open_path(sample_session)
+    assert app_context.runner.wait_until_idle()
+    for spec in VIEWS:
+        view = window.show_view(spec.id)
+        assert app_context.runner.wait_until_idle()
+        QApplication.processEvents()
+        frame = view.parentWidget().parentWidget() if view is not None else None
+        assert isinstance(frame, ViewScroll)
+        assert (frame.horizontalScrollBar().maximum(), frame.verticalScrollBar().maximum()) == (0, 0), spec.id
+
+
 def test_tab_stops_at_nothing_that_cannot_be_seen_on_the_start_page(window: MainWindow, qtbot: QtBot) -> None:
     window.start_page.setFocus()
     for _ in range(8):

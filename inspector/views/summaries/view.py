@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFocusEvent
-from PySide6.QtWidgets import QPushButton, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from inspector.context import AppContext
 from inspector.documents.document import Document
+from inspector.views.page_stack import PageTabs
 from inspector.views.summaries.api_dialog import ApiDialog
 from inspector.views.summaries.audit_page import AuditPage
 from inspector.views.summaries.dry_run_page import DryRunPage
@@ -21,7 +22,7 @@ class SummariesView(QWidget):
     def __init__(self, context: AppContext, document: Document) -> None:
         super().__init__()
         self._context = context
-        self.pages = QTabWidget()
+        self.pages = PageTabs()
         self.pages.setAccessibleName("Summaries")
         self.audit = AuditPage(context, document)
         self.memory = MemoryPage(context, document)
