@@ -247,6 +247,7 @@ class Theme(QObject):
         urls = {}
         for name, colour in (
             ("down", self.colours.muted),
+            ("right", self.colours.text),
             ("up", self.colours.muted),
             ("check", self.colours.on_accent),
         ):
@@ -340,24 +341,26 @@ QMenu::separator {{ height: 1px; background: {c.border}; margin: 4px 6px; }}
 QToolBar {{ background: {c.window}; border: 0; border-bottom: 1px solid {c.border}; padding: 3px 6px; spacing: 2px; }}
 QToolBar::separator {{ background: {c.border}; width: 1px; margin: 5px 5px; }}
 QToolButton {{ border: 1px solid transparent; border-radius: 5px; padding: 4px 6px; }}
+QToolButton[framed="true"] {{ background: {c.raised}; border-color: {c.border}; }}
 QToolButton:hover {{ background: {c.hover}; border-color: {c.border}; }}
 QToolButton:pressed {{ background: {c.selected}; }}
 QToolButton:checked {{ background: {c.selected}; border-color: {mix(c.accent, c.window, 0.5)}; }}
 QToolButton:focus {{ border-color: {c.accent}; }}
 QToolButton::menu-indicator {{ width: 0; image: none; }}
+QToolButton#qt_toolbar_ext_button {{ padding: 0; background: {c.raised}; border-color: {c.border}; }}
 QStatusBar {{ background: {c.window}; border-top: 1px solid {c.border}; }}
 QStatusBar::item {{ border: 0; }}
 QStatusBar QLabel {{ padding: 2px 6px; }}
 QTabWidget::pane {{ border: 0; border-top: 1px solid {c.border}; }}
-QTabBar {{ background: {c.window}; qproperty-drawBase: 0; }}
-QTabBar::tab {{ background: transparent; color: {c.muted}; padding: 6px 13px; border: 0;
+QTabBar {{ background: {c.window}; qproperty-drawBase: 0; outline: 0; }}
+QTabBar::tab {{ background: transparent; color: {c.muted}; padding: 5px 12px; border: 1px solid transparent;
   border-bottom: 2px solid transparent; }}
 QTabBar::tab:selected {{ color: {c.text}; border-bottom: 2px solid {c.accent}; }}
 QTabBar::tab:hover:!selected {{ color: {c.text}; background: {c.hover}; }}
 QTabBar QToolButton {{ background: {c.raised}; border: 1px solid {c.border}; padding: 0; }}
 QTabBar QToolButton#close_tab {{ background: transparent; border: 0; padding: 1px; border-radius: 4px; }}
 QTabBar QToolButton#close_tab:hover {{ background: {c.selected}; }}
-QTabBar::tab:focus {{ color: {c.accent}; }}
+QTabBar::tab:focus {{ color: {c.accent}; border: 1px solid {c.accent}; border-bottom: 2px solid {c.accent}; }}
 QDockWidget {{ color: {c.text}; }}
 QHeaderView {{ background: {c.raised}; }}
 QHeaderView::section {{ background: {c.raised}; color: {c.muted}; border: 0; border-bottom: 1px solid {c.border};
@@ -387,6 +390,7 @@ QScrollBar::handle:hover {{ background: {mix(c.muted, c.window, 0.75)}; }}
 QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
 QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
 QAbstractScrollArea {{ border: 0; }}
+QAbstractScrollArea::corner {{ background: transparent; border: 0; }}
 QListView {{ outline: 0; }}
 QProgressBar {{ background: {mix(c.muted, c.window, 0.18)}; border: 0; border-radius: 4px; height: 8px;
   text-align: center; }}
@@ -397,6 +401,10 @@ QProgressBar::chunk {{ background: {c.fill}; border-radius: 4px; }}
 def _mark_sheet(c: Colours, urls: dict[str, str]) -> str:
     """Drop-down arrows, spin buttons, tick and radio marks, at least 3:1 against their background in both schemes."""
     return f"""
+QToolButton#qt_toolbar_ext_button {{ qproperty-icon: url("{urls["right"]}"); }}
+QToolButton[framed="true"][popupMode="2"] {{ padding-right: 20px; }}
+QToolButton[framed="true"][popupMode="2"]::menu-indicator {{ image: url("{urls["down"]}"); width: 11px; height: 11px;
+  subcontrol-origin: padding; subcontrol-position: center right; right: 5px; }}
 QComboBox::down-arrow {{ image: url("{urls["down"]}"); width: 13px; height: 13px; margin-right: 6px; }}
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{ border: 0; width: 18px; background: transparent; }}
 QAbstractSpinBox::up-arrow {{ image: url("{urls["up"]}"); width: 11px; height: 11px; }}

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QLabel,
-    QSizePolicy,
     QSpinBox,
     QSplitter,
     QVBoxLayout,
@@ -94,7 +93,7 @@ class AsSentView(QWidget):
         self.follow.setToolTip("Show the request of the API round that is selected in the tree.")
         self.follow.setChecked(True)
         self.state = plain_label()
-        self.state.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.state.setWordWrap(True)
         self.legend = plain_label()
         self._build()
         self._connect()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QMargins, Qt
+from PySide6.QtCore import QEvent, QMargins
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -12,8 +12,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPushButton,
-    QSizePolicy,
-    QSplitter,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -27,10 +25,11 @@ from inspector.models.flat_tree import FlatRow
 from inspector.rendering.parts import SIGNS, Note, Place, Tone
 from inspector.rendering.tones import colours_for
 from inspector.views.client_chooser import ClientChooser
-from inspector.views.detail.pages import plain_label
 from inspector.views.detail.rich_view import RichView
+from inspector.views.elided_label import ElidedLabel
 from inspector.views.flat_tree_view import FlatTreeView
 from inspector.views.flow_layout import FlowLayout, together
+from inspector.views.turning_splitter import TurningSplitter
 
 if TYPE_CHECKING:
     from compaction.diagnosis.model import Finding
@@ -69,8 +68,7 @@ class FindingsView(QWidget):
             button.setCheckable(True)
             button.setChecked(True)
             self.severities[severity] = button
-        self.state = plain_label()
-        self.state.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.state = ElidedLabel()
         self.to_record = QPushButton("Go to the record")
         self.to_request = QPushButton("Show in the request")
         self.repair = QPushButton("Repair…")
@@ -100,7 +98,7 @@ class FindingsView(QWidget):
         layout.setSpacing(0)
         layout.addWidget(self.text, 1)
         layout.addLayout(buttons)
-        split = QSplitter(Qt.Orientation.Horizontal)
+        split = TurningSplitter(85)
         split.addWidget(self.tree)
         split.addWidget(right)
         split.setStretchFactor(0, 3)

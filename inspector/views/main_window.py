@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 LAYOUT_VERSION = 1
 """Raise it when docks or toolbars change so that an old saved layout would hide them."""
+_SMALL = QSize(860, 600)
+"""Below this, in logical pixels, all docks begin as tabs at the right: under the tree they would leave it no rows."""
 _TITLE_BAR = 40
 """Pixels left free for the frame that the window manager draws: it is not known before the window is shown."""
 FOLDER_LIMIT = 50
@@ -225,12 +227,26 @@ class MainWindow(QMainWindow):
             for spec in VIEWS:
                 if spec.area != "center":
                     self.docks[spec.id].setVisible(spec.shown)
+            if self._is_small():
+                self._gather_docks()
             self._size_docks_once = True
         self._session_layout = self.saveState(LAYOUT_VERSION)
         self._docks_shown = True
         self._update_docks()
         if self.isVisible():
             self._size_docks()
+
+    def _is_small(self) -> bool:
+        return self.width() < _SMALL.width() or self.height() < _SMALL.height()
+
+    def _gather_docks(self) -> None:
+        """All docks as tabs of one place at the right, the detail in front."""
+        first = self.docks["detail"]
+        others = [dock for dock in self.docks.values() if dock is not first]
+        self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, first)
+        for dock in others:
+            self.tabifyDockWidget(first, dock)
+        first.raise_()
 
     def _update_docks(self) -> None:
         """Put the docks away without a session and beside a view that needs the room; they come back as they were."""
@@ -266,6 +282,11 @@ class MainWindow(QMainWindow):
         if not self._size_docks_once or not self._docks_shown:
             return
         self._size_docks_once = False
+        if self._is_small():
+            first = self.docks["detail"]
+            first.raise_()
+            self.resizeDocks([first], [self.width() // 2], Qt.Orientation.Horizontal)
+            return
         for area, share in (("right", 0.33), ("left", 0.2), ("bottom", 0.36)):
             docks = [dock for dock in self.docks.values() if dock.spec.area == area and not dock.isHidden()]
             if docks:

@@ -14,6 +14,8 @@ from inspector.context import AppContext
 from inspector.views.flow_layout import FlowLayout, together
 from inspector.views.main_window import MainWindow
 from inspector.views.registry import VIEWS
+from inspector.views.summaries.view import SummariesView
+from inspector.views.turning_splitter import TurningSplitter
 from inspector.views.view_scroll import ViewScroll
 
 SMALL = QSize(640, 400)
@@ -122,3 +124,53 @@ def test_a_row_of_controls_goes_on_below_where_the_window_is_narrow(qtbot: QtBot
     assert not any(a.intersects(b) for n, a in enumerate(places) for b in places[n + 1 :])
     if rows == 1:
         assert places[-1].right() == inside.right(), "the field takes what is left of the row"
+
+
+def test_panes_stand_below_each_other_where_the_window_is_narrow_and_come_back(qtbot: QtBot) -> None:
+    split = TurningSplitter(100)
+    qtbot.addWidget(split)
+    for _ in range(2):
+        split.addWidget(QWidget())
+    character = split.fontMetrics().averageCharWidth()
+    split.resize(character * 120, 400)
+    split.show()
+    split.setSizes([character * 80, character * 40])
+    before = split.sizes()
+    split.resize(character * 60, 400)
+    assert split.orientation() is Qt.Orientation.Vertical
+    assert all(split.widget(place).minimumHeight() > 0 for place in range(2))
+    split.resize(character * 120, 400)
+    assert split.orientation() is Qt.Orientation.Horizontal
+    assert split.sizes() == before
+    assert not any(split.widget(place).minimumHeight() for place in range(2))
+
+
+def test_on_a_small_screen_the_docks_leave_the_tree_its_height(
+    window: MainWindow, app_context: AppContext, sample_session: Path
+) -> None:
+    window.resize(SMALL)
+    window.reset_layout()
+    window.open_path(sample_session)
+    assert app_context.runner.wait_until_idle()
+    QApplication.processEvents()
+    right = Qt.DockWidgetArea.RightDockWidgetArea
+    assert {window.dockWidgetArea(dock) for dock in window.docks.values()} == {right}
+    assert not window.docks["detail"].visibleRegion().isEmpty()
+    tree = window.view_widget("tree")
+    assert tree is not None
+    assert tree.height() > SMALL.height() / 2
+    window.resize(1280, 800)
+    window.reset_layout()
+    assert window.dockWidgetArea(window.docks["findings"]) is Qt.DockWidgetArea.BottomDockWidgetArea
+
+
+def test_the_items_column_keeps_room_in_a_narrow_table_of_the_audit(
+    window: MainWindow, app_context: AppContext, sample_session: Path
+) -> None:
+    window.resize(SMALL)
+    window.open_path(sample_session)
+    assert app_context.runner.wait_until_idle()
+    view = window.show_view("summaries")
+    assert isinstance(view, SummariesView)
+    QApplication.processEvents()
+    assert view.audit.table.columnWidth(1) >= view.fontMetrics().averageCharWidth() * 30

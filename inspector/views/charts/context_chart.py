@@ -4,17 +4,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRect, QSize, Qt
+from PySide6.QtCore import QMargins, QRect, QSize
 from PySide6.QtGui import QFontMetrics, QPainter, QPixmap
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QComboBox,
     QFileDialog,
-    QHBoxLayout,
     QHeaderView,
     QMenu,
-    QSplitter,
     QStackedWidget,
     QTableView,
     QToolButton,
@@ -33,7 +31,9 @@ from inspector.views.charts.context_plot import COST_MODES, ContextPlot
 from inspector.views.charts.legend import Legend
 from inspector.views.detail.pages import plain_label
 from inspector.views.elided_label import ElidedLabel
+from inspector.views.flow_layout import FlowLayout
 from inspector.views.limits_dialog import LimitsDialog
+from inspector.views.turning_splitter import TurningSplitter
 
 if TYPE_CHECKING:
     from compaction.accounting.accounts import SessionAccounts
@@ -68,9 +68,7 @@ class ContextChart(QWidget):
         self._on_selection(document.selection)
 
     def _build(self) -> None:
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 2, 8, 4)
-        bar.setSpacing(6)
+        bar = FlowLayout(QMargins(8, 2, 8, 4), spacing=6)
         self.cost_mode = QComboBox()
         self.cost_mode.setAccessibleName("Cost on the right axis")
         self.cost_mode.addItems(COST_MODES)
@@ -90,7 +88,6 @@ class ContextChart(QWidget):
         export.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.facts.setWordWrap(True)
         self.facts.setContentsMargins(9, 6, 9, 0)
-        bar.addStretch(1)
         for widget in (self.cost_mode, self.limits_button, client, self.table_button, fit, export):
             bar.addWidget(widget)
         self.table.setModel(self.table_model)
@@ -114,7 +111,7 @@ class ContextChart(QWidget):
         self.pages.addWidget(self.plot)
         self.pages.addWidget(self.table)
         self.table_button.toggled.connect(lambda shown: self.pages.setCurrentIndex(int(shown)))
-        split = QSplitter(Qt.Orientation.Horizontal)
+        split = TurningSplitter(85)
         split.addWidget(self.pages)
         split.addWidget(self.legend)
         split.setStretchFactor(0, 1)
@@ -134,6 +131,7 @@ class ContextChart(QWidget):
     def _button(text: str, tip: str, checkable: bool = False) -> QToolButton:
         button = QToolButton()
         button.setText(text)
+        button.setProperty("framed", True)
         button.setToolTip(tip)
         button.setAccessibleDescription(tip)
         button.setCheckable(checkable)

@@ -11,13 +11,13 @@ from PySide6.QtGui import QAction, QFocusEvent, QFontMetrics, QGuiApplication, Q
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
+    QFrame,
     QHBoxLayout,
     QHeaderView,
     QLabel,
     QMenu,
     QPushButton,
     QScrollArea,
-    QSplitter,
     QTableView,
     QToolButton,
     QVBoxLayout,
@@ -44,7 +44,9 @@ from inspector.views.compare.model_summary import ModelSummary
 from inspector.views.compare.report import comparison_report, exact_request
 from inspector.views.compare.settings_form import SettingsForm
 from inspector.views.detail.pages import plain_label
+from inspector.views.elided_label import ElidedLabel
 from inspector.views.flow_layout import FlowLayout, together
+from inspector.views.turning_splitter import TurningSplitter
 from inspector.work.jobs import Job, Op
 
 _BAR_HEIGHT = 190
@@ -72,7 +74,7 @@ class CompareView(QWidget):
         self.rank = QComboBox()
         self.rank.setAccessibleName("Rank the columns")
         self.form, self.money = SettingsForm(), BreakEven(context.theme)
-        self.legend, self.state = QLabel(), plain_label()
+        self.legend, self.state = QLabel(), ElidedLabel()
         self.chosen_title, self.chosen_help = plain_label(), plain_label()
         self.model_summary = ModelSummary(context, self.workbench)
         self.menu_button, self.add_button = QToolButton(), QToolButton()
@@ -105,6 +107,7 @@ class CompareView(QWidget):
         self.menu_button.setText("Save and copy")
         self.menu_button.setMenu(more)
         for button in (self.add_button, self.menu_button):
+            button.setProperty("framed", True)
             button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         bar = FlowLayout(QMargins(8, 6, 8, 4))
         for title, widget in (("At", self.point), ("Rank by", self.rank)):
@@ -149,6 +152,10 @@ class CompareView(QWidget):
         scroll.setWidget(inside)
         layout.addWidget(scroll, 1)
         layout.addWidget(self.model_summary)
+        # What scrolls above ends here: without the line its last row seems to belong to the money.
+        line = QFrame()
+        line.setFrameShape(QFrame.Shape.HLine)
+        layout.addWidget(line)
         layout.addWidget(self.money)
         self.apply_button.setIcon(self._context.theme.icon("apply"))
         self.apply_button.setToolTip(_APPLY_TIP)
@@ -157,7 +164,7 @@ class CompareView(QWidget):
         below.setContentsMargins(8, 0, 8, 8)
         below.addWidget(self.apply_button)
         layout.addLayout(below)
-        split = QSplitter(Qt.Orientation.Horizontal)
+        split = TurningSplitter(110)
         split.addWidget(table)
         split.addWidget(side)
         split.setStretchFactor(0, 1)

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 from PySide6.QtCore import QMargins, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -35,6 +36,9 @@ from inspector.views.flow_layout import FlowLayout, together
 from inspector.views.summaries.model_run import ModelRun
 from inspector.views.summaries.prompt_dialog import PromptDialog
 from inspector.work.jobs import Op
+
+_WHAT = 1
+"""The column of the table with the item itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ class AuditPage(QWidget):
     def _build(self) -> None:
         # The titles of compactions are long: the list of them may be narrower than the longest.
         self.compaction.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.compaction.setMinimumContentsLength(36)
+        self.compaction.setMinimumContentsLength(46)
         bar = FlowLayout(QMargins(8, 6, 8, 4))
         bar.addWidget(together(QLabel("Compaction"), self.compaction, grows=True))
         for widget in (self.offline, self.model_button, self.prompt_button, self.stop):
@@ -111,7 +115,7 @@ class AuditPage(QWidget):
         self.table.setShowGrid(False)
         self.table.setWordWrap(False)
         header = self.table.horizontalHeader()
-        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(_WHAT, QHeaderView.ResizeMode.Stretch)
         width = self.fontMetrics().averageCharWidth()
         for column, characters in ((0, 18), (2, 7), (3, 29), (4, 29), (5, 20)):
             self.table.setColumnWidth(column, width * characters)
@@ -123,6 +127,17 @@ class AuditPage(QWidget):
         layout.addLayout(bar)
         layout.addLayout(second)
         layout.addWidget(split, 1)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a narrow window the table scrolls sideways: a column that takes what is left would be left nothing."""
+        super().resizeEvent(event)
+        width, header = self.fontMetrics().averageCharWidth(), self.table.horizontalHeader()
+        wide = self.width() >= width * 145
+        header.setSectionResizeMode(
+            _WHAT, QHeaderView.ResizeMode.Stretch if wide else QHeaderView.ResizeMode.Interactive
+        )
+        if not wide:
+            header.resizeSection(_WHAT, width * 40)
 
     def _connect(self) -> None:
         self.compaction.currentIndexChanged.connect(lambda _index: self._show())

@@ -85,8 +85,13 @@ class TimelineStrip(QWidget):
         fill.setAlpha(150)
         painter.setBrush(fill)
         painter.drawPolygon(QPolygonF(points))
+        # On a ground of its own: the context may be as high below the words as anywhere.
+        text, place = f"{top:,} tokens", int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        ground = QColor(self._theme.named("base"))
+        ground.setAlpha(215)
+        painter.fillRect(QRectF(painter.boundingRect(area, place, text)).adjusted(-2, 0, 3, 0), ground)
         painter.setPen(QPen(self._theme.named("muted")))
-        painter.drawText(area, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop), f"{top:,} tokens")
+        painter.drawText(area, place, text)
 
     def _paint_steps(self, painter: QPainter, steps: Sequence[Step], y: float, colour: str) -> None:
         painter.setPen(QPen(self._theme.named(colour)))

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QPushButton,
     QScrollArea,
     QSlider,
-    QSplitter,
     QTabWidget,
     QVBoxLayout,
     QWidget,
@@ -38,6 +37,7 @@ from inspector.views.detail.long_text import LongTextView
 from inspector.views.detail.pages import TablePage, plain_label
 from inspector.views.timeline.strip import TimelineStrip
 from inspector.views.timeline.what_if_form import WhatIfForm
+from inspector.views.turning_splitter import TurningSplitter
 from inspector.work.jobs import Op
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class TimelineView(QWidget):
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setVisible(False)
         self._form_area = scroll
-        split = QSplitter(Qt.Orientation.Horizontal)
+        split = TurningSplitter(130)
         for pane in (self.bars, self.facts, self.texts, scroll):
             split.addWidget(pane)
         split.setSizes([170, 480, 400, 240])
