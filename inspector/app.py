@@ -99,7 +99,7 @@ def run(paths: Sequence[str]) -> int:
         return 0
     context = make_context(settings)
     install_hooks(context)
-    IdleCollector(context.runner)
+    collector = IdleCollector(context.runner)
     app.setWindowIcon(context.theme.icon("app", "accent"))
     window = MainWindow(context)
     window.restore_layout()
@@ -115,6 +115,7 @@ def run(paths: Sequence[str]) -> int:
     heartbeat.timeout.connect(lambda: window.close() if interrupted.is_set() else None)
     code = app.exec()
     window.live.stop()
+    collector.stop()
     server.close()
     return code
 

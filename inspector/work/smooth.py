@@ -42,6 +42,11 @@ class IdleCollector(QObject):
         self._timer.timeout.connect(self._on_tick)
         self._timer.start()
 
+    def stop(self) -> None:
+        """Leave collecting to Python again. Without it the timer could fire while this object itself is collected."""
+        self._timer.stop()
+        gc.enable()
+
     def _on_tick(self) -> None:
         if gc.get_count()[0] > YOUNG_OBJECTS:
             self._looks += 1

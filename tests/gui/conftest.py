@@ -50,12 +50,12 @@ def nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
 def app_context(qtbot: QtBot, tmp_path: Path) -> Iterator[AppContext]:
     """A whole context as the program makes it, with every action bound and settings of this test alone."""
     context = make_context(Settings(tmp_path / "config"), "light")
-    IdleCollector(context.runner)  # as the program does: garbage is collected on the GUI thread only
+    collector = IdleCollector(context.runner)  # as the program does: garbage is collected on the GUI thread only
     yield context
     context.runner.close()
     context.actions.release()
     context.workspace = None
-    gc.enable()  # the window's own collector had taken over
+    collector.stop()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from PySide6.QtCore import QTimer
 
 from inspector.context import AppContext
 from inspector.work.jobs import Op
@@ -22,8 +23,23 @@ def as_before() -> Iterator[None]:
     gc.enable()
 
 
-def test_full_collections_wait_for_quiet(app_context: AppContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    collector = IdleCollector(app_context.runner)
+@pytest.fixture
+def collector(app_context: AppContext) -> Iterator[IdleCollector]:
+    made = IdleCollector(app_context.runner)
+    yield made
+    made.stop()
+
+
+def test_a_stopped_collector_leaves_collecting_to_python(collector: IdleCollector) -> None:
+    assert not gc.isenabled()
+    collector.stop()
+    assert gc.isenabled()
+    assert not collector.findChildren(QTimer)[0].isActive()
+
+
+def test_full_collections_wait_for_quiet(
+    app_context: AppContext, collector: IdleCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert sys.getswitchinterval() < 0.005
     collected: list[bool] = []
     monkeypatch.setattr(gc, "collect", lambda *_: collected.append(True))
@@ -40,9 +56,8 @@ def test_full_collections_wait_for_quiet(app_context: AppContext, monkeypatch: p
     assert collected == [True]
 
 
-def test_garbage_is_collected_on_the_gui_thread_only(app_context: AppContext) -> None:
+def test_garbage_is_collected_on_the_gui_thread_only(app_context: AppContext, collector: IdleCollector) -> None:
     """A worker that collects could end a widget's life off the thread it belongs to (seen as crashes)."""
-    collector = IdleCollector(app_context.runner)
     assert not gc.isenabled()
     threads: list[threading.Thread] = []
 
