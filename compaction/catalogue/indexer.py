@@ -17,7 +17,7 @@ from compaction.catalogue.pricing import price_fingerprint, prices_for
 from compaction.catalogue.scan import ScanJob, SliceResult, scan_all
 from compaction.catalogue.store import PRICES, UNLINKED, apply_slices, facts_of, in_parts, link, remove, set_fact
 from compaction.catalogue.tables import FOLDER, TRANSCRIPT
-from compaction.catalogue.workers import Workers
+from compaction.catalogue.workers import AHEAD, Workers
 from compaction.errors import Cancelled
 from compaction.progress import Progress
 
@@ -318,28 +318,26 @@ def _scan_files(
     if not jobs:
         return
     folder_of = {job.path: folder_ids[root] for job, root in jobs if root}
-    if jobs[0][0].summary:
+    facts = jobs[0][0].summary
+    if facts:
         report.indexed += len(jobs)
     progress.done, progress.unit = 0, "bytes"
     progress.total = sum(job.bytes - job.start for job, _ in jobs)
-    progress.text = "reading sessions" if jobs[0][0].summary else "reading text"
+    progress.text = "reading sessions" if facts else "reading text"
 
     waiting = _Waiting(catalogue, folder_of)
 
-    def store(results: list[SliceResult]) -> Iterator[list[ScanJob]]:
+    def store(results: list[SliceResult]) -> list[list[ScanJob]]:
         for result in results:
             report.bytes_read += result.bytes_read
             progress.done += result.bytes_read
             if result.problem:
                 report.problems.append(f"{result.job.path}: {result.problem}")
-        return iter(waiting.add(results))
+        return waiting.add(results)
 
     batches = _batches(sorted((job for job, _ in jobs), key=lambda job: job.work_bytes, reverse=True))
     try:
-        if jobs[0][0].summary:
-            workers.run(scan_all, batches, store, progress, _FACTS_AHEAD)
-        else:
-            workers.run(scan_all, batches, store, progress)
+        workers.run(scan_all, batches, store, progress, _FACTS_AHEAD if facts else AHEAD)
     except Cancelled:
         waiting.store()
         raise

@@ -124,7 +124,7 @@ class ResponseRow(Base):
     """One API response of one file, once however many records it has; the same message.id in another file is a copy."""
 
     __tablename__ = "response"
-    # No index by message or time: queries read the responses of files, or all of them.
+    # No index by message or time: queries read the responses of files, or all of them, and are quicker when they sort.
     __table_args__ = ({"sqlite_with_rowid": False},)
 
     transcript_id: Mapped[int] = mapped_column(

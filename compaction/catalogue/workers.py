@@ -36,7 +36,7 @@ _DEATHS = 6
 _COLLECTED_AFTER = 100_000
 """Objects that a worker makes between two garbage collections."""
 
-_AHEAD = 2
+AHEAD = 2
 """Batches handed out for each worker: one to work on, one waiting. More would only hold results in memory."""
 
 
@@ -72,7 +72,7 @@ class Workers:
         batches: Iterator[list[Job]],
         store: Callable[[list[Result]], Iterable[list[Job]]],
         progress: Progress,
-        ahead: int = _AHEAD,
+        ahead: int = AHEAD,
     ) -> None:
         """Do every batch, and the batches that `store` returns for the results of one, until none is left.
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
@@ -60,6 +61,38 @@ def test_the_migrations_make_exactly_the_declared_tables(own_data_folder: Path) 
         )
         assert compare_metadata(context, Base.metadata) == []
     opened.close()
+
+
+def test_a_catalogue_of_the_first_migration_keeps_what_it_holds(tmp_path: Path, own_data_folder: Path) -> None:
+    make_library(tmp_path, 2)
+    opened = open_catalogue(folder=own_data_folder)
+    refresh(opened, [tmp_path / "projects"], findings=False)
+    before = content(opened)
+    assert before["response"]
+    config = Config()
+    config.set_main_option("script_location", str(Path(database.__file__).parent / "migrations"))
+    with opened.writing() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "r0001")
+    opened.close()
+    with contextlib.closing(sqlite3.connect(own_data_folder / FILE_NAME)) as first:
+        assert "response_by_message" in schema(first)
+        assert "WITHOUT ROWID" not in schema(first)
+    again = open_catalogue(folder=own_data_folder)
+    assert content(again) == before
+    again.close()
+    with contextlib.closing(sqlite3.connect(own_data_folder / FILE_NAME)) as now:
+        assert "response_by_message" not in schema(now)
+        assert schema(now).count("WITHOUT ROWID") == 1
+        now.execute("PRAGMA foreign_keys=ON")
+        now.execute("DELETE FROM transcript")
+        assert now.execute("SELECT count(*) FROM response").fetchone() == (0,), "responses go with their file"
+
+
+def schema(connection: sqlite3.Connection) -> str:
+    """The statements that made the tables and indexes of our own, without the full text's."""
+    query = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'passage%'"
+    return "\n".join(row[0] for row in connection.execute(query))
 
 
 def test_the_newest_migration_is_the_one_named_in_the_code() -> None:
