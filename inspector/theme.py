@@ -133,6 +133,11 @@ def _luminance(colour: QColor) -> float:
     return 0.2126 * linear(colour.redF()) + 0.7152 * linear(colour.greenF()) + 0.0722 * linear(colour.blueF())
 
 
+def groove_colour(colours: Colours) -> str:
+    """The part of a slider's groove that is not filled: at least 3:1 on `window`, paler than the filled part."""
+    return mix(colours.muted, colours.window, 0.72)
+
+
 class Theme(QObject):
     """The look of the application: `theme.colours`, `theme.icon(name)`, `theme.group_*(number)`.
 
@@ -367,6 +372,10 @@ QHeaderView::section {{ background: {c.raised}; color: {c.muted}; border: 0; bor
   border-right: 1px solid {c.border}; padding: 4px 7px; }}
 QHeaderView::section:vertical {{ padding: 1px 7px; }}
 QHeaderView::section:last {{ border-right: 0; }}
+QTableView {{ gridline-color: {c.border}; }}
+QTableCornerButton::section {{ background: {c.raised}; border: 0; border-bottom: 1px solid {c.border};
+  border-right: 1px solid {c.border}; }}
+QFrame[frameShape="4"] {{ background: {c.border}; border: 0; max-height: 1px; }}
 QLineEdit, QComboBox, QSpinBox, QDoubleSpinBox {{ background: {c.base}; border: 1px solid {c.border};
   border-radius: 5px; padding: 4px 7px; selection-background-color: {c.fill};
   selection-color: {c.on_accent}; }}
@@ -392,6 +401,14 @@ QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
 QAbstractScrollArea {{ border: 0; }}
 QAbstractScrollArea::corner {{ background: transparent; border: 0; }}
 QListView {{ outline: 0; }}
+QSlider::groove:horizontal {{ background: {groove_colour(c)}; border-radius: 2px; height: 4px; }}
+QSlider::sub-page:horizontal {{ background: {c.accent}; border-radius: 2px; }}
+QSlider::handle:horizontal {{ background: {c.base}; border: 2px solid {c.accent}; border-radius: 7px; width: 10px;
+  height: 10px; margin: -5px 0; }}
+QSlider::handle:horizontal:hover {{ background: {c.selected}; }}
+QSlider::handle:horizontal:focus {{ background: {c.accent}; border-color: {c.text}; }}
+QSlider::handle:horizontal:disabled {{ border-color: {groove_colour(c)}; }}
+QSlider::sub-page:horizontal:disabled {{ background: {groove_colour(c)}; }}
 QProgressBar {{ background: {mix(c.muted, c.window, 0.18)}; border: 0; border-radius: 4px; height: 8px;
   text-align: center; }}
 QProgressBar::chunk {{ background: {c.fill}; border-radius: 4px; }}

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from inspector.context import AppContext
 from inspector.models.outline_cells import BLOCK_ICONS, ICONS
-from inspector.theme import DARK, GROUP_GLYPHS, LIGHT, TOL_LIGHT, Colours, Theme, contrast
+from inspector.theme import DARK, GROUP_GLYPHS, LIGHT, TOL_LIGHT, Colours, Theme, contrast, groove_colour
 from inspector.views.registry import VIEWS
 
 TEXTS = ("text", "muted", "accent", "error", "warning", "ok")
@@ -27,6 +27,13 @@ def test_every_text_role_has_contrast_on_every_surface_it_stands_on(colours: Col
     }
     assert {pair: value for pair, value in low.items() if pair[0] != "muted" or value < 3.9} == {}
     assert contrast(colours.on_accent, colours.fill) >= 4.5
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_a_sliders_groove_and_handle_are_seen_on_what_they_lie_on(colours: Colours) -> None:
+    assert contrast(groove_colour(colours), colours.window) >= 3
+    assert contrast(colours.accent, colours.window) >= 3
+    assert contrast(colours.accent, colours.base) >= 3
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
