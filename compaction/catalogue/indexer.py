@@ -14,6 +14,7 @@ from compaction.catalogue.discovery import FoundFile, find_transcripts
 from compaction.catalogue.examine import Examination, ExamineJob, apply_examinations, examine_all
 from compaction.catalogue.fingerprint import Change, Fingerprint, what_changed
 from compaction.catalogue.pricing import price_fingerprint, prices_for
+from compaction.catalogue.responses import MESSAGE_KEYS
 from compaction.catalogue.scan import ScanJob, SliceResult, scan_all
 from compaction.catalogue.store import PRICES, UNLINKED, apply_slices, facts_of, in_parts, link, remove, set_fact
 from compaction.catalogue.tables import FOLDER, TRANSCRIPT
@@ -95,7 +96,7 @@ def refresh(
     report = IndexReport()
     roots = [os.path.abspath(folder) for folder in folders]
     progress.text = "looking for sessions"
-    prices = price_fingerprint()
+    prices = f"{price_fingerprint()} {MESSAGE_KEYS}"
     prices_for(prices)  # here, so that an unreadable price file is told before any work
     plan = _compare(catalogue, roots, prices, report)
     with Workers(processes or os.cpu_count() or 1) as workers:
@@ -138,7 +139,7 @@ def _compare(catalogue: Catalogue, roots: Sequence[str], prices: str, report: In
     plan = _Plan()
     known = _known_files(catalogue, plan)
     if known and plan.prices != prices:
-        # Every cost is another one now: begin anew, which happens after an update or an edit of the price file.
+        # Every cost or key is another one now: begin anew, which happens after an update or an edit of the price file.
         _forget_everything(catalogue)
         plan, known = _Plan(), {}
     seen: set[str] = set()

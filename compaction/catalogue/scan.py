@@ -22,7 +22,8 @@ from compaction.catalogue.fingerprint import (
 from compaction.catalogue.masking import mask_secrets
 from compaction.catalogue.passages import Passage, passages_of, storable
 from compaction.catalogue.pricing import prices_for
-from compaction.catalogue.responses import FilePart, ScannedResponse, responses_of
+from compaction.catalogue.responses import FilePart, ScannedResponses, responses_of
+from compaction.catalogue.totals import FileTotals
 from compaction.errors import InputUnreadable
 from compaction.transcript.claude_code import ClaudeCode
 from compaction.transcript.fact_lines import read_facts
@@ -71,7 +72,8 @@ class ScanJob:
 
 @dataclass(slots=True)
 class Summary:
-    """What a slice adds to its file's row. Texts are "" and lists empty where the slice says nothing."""
+    """What a slice adds to its file's row. Texts are "" and lists empty where the slice says nothing; all are storable
+    in a database. `totals` are of the slice's responses alone."""
 
     session_ids: list[str] = field(default_factory=list)
     agent_id: str = ""
@@ -93,7 +95,8 @@ class Summary:
     api_errors: int = 0
     tool_errors: int = 0
     lineage_key: int = 0
-    responses: list[ScannedResponse] = field(default_factory=list)
+    responses: ScannedResponses = field(default_factory=ScannedResponses)
+    totals: FileTotals = field(default_factory=FileTotals)
 
 
 @dataclass(slots=True)
@@ -256,7 +259,7 @@ def summarise(transcript: Transcript, parts: Sequence[FilePart], prices: str) ->
     """
     found = [_summary_of(transcript, part) for part in parts]
     for summary, responses in zip(found, responses_of(transcript, parts, prices_for(prices)), strict=True):
-        summary.responses = responses
+        summary.responses, summary.totals = responses
     return found
 
 
@@ -277,7 +280,7 @@ def _summary_of(transcript: Transcript, part: FilePart) -> Summary:
     sessions = transcript.session_number[here]
     found.session_ids = _names(transcript.session_names, sessions)
     if found.session_ids:
-        last = transcript.session_names[int(sessions[np.flatnonzero(sessions)[-1]])]
+        last = storable(transcript.session_names[int(sessions[np.flatnonzero(sessions)[-1]])])
         found.session_ids.sort(key=lambda name: name != last)
     found.versions = _names(transcript.version_names, transcript.version_number[here])
     models = _names(transcript.model_names, transcript.model_number[here])
@@ -295,8 +298,8 @@ def _summary_of(transcript: Transcript, part: FilePart) -> Summary:
 
 
 def _names(names: Sequence[str], numbers: npt.NDArray[Any]) -> list[str]:
-    """The names that some numbers stand for, in the order they appear; without the empty one."""
-    return [names[number] for number in dict.fromkeys(numbers.tolist()) if names[number]]
+    """The names that some numbers stand for, in the order they appear and storable; without the empty one."""
+    return [storable(names[number]) for number in dict.fromkeys(numbers.tolist()) if names[number]]
 
 
 def _recorded_compactions(flags: npt.NDArray[np.uint32]) -> int:

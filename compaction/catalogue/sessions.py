@@ -8,8 +8,8 @@ from sqlalchemy import ColumnElement, Connection
 
 from compaction.catalogue.database import Catalogue
 from compaction.catalogue.entries import BUCKETS, DAY_MS, SessionEntry, SessionFilter, Totals, UsagePoint
-from compaction.catalogue.store import read_series
 from compaction.catalogue.tables import RESPONSE, TRANSCRIPT
+from compaction.catalogue.totals import read_series
 
 _IN_AT_MOST = 20_000
 """Values of an IN (…): SQLite takes 32,766 in a statement, PostgreSQL 65,535."""

@@ -1,27 +1,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any
 
+import numpy as np
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from compaction.catalogue.discovery import place_of
 from compaction.catalogue.entries import BUCKETS
-from compaction.catalogue.passages import Passage, storable
-from compaction.catalogue.responses import ScannedResponse
+from compaction.catalogue.passages import Passage
+from compaction.catalogue.responses import RESPONSE_COLUMNS, SCANNED, ScannedResponses
 from compaction.catalogue.scan import SliceResult, Summary
 from compaction.catalogue.tables import FACT, PASSAGE, RESPONSE, TRANSCRIPT
-
-SPARK_POINTS = 48
-"""Points of a row's context line: more than its pixels would be waste."""
+from compaction.catalogue.totals import FileTotals, shows_main_context, totals_of
 
 _IN_AT_ONCE = 500
 UNLINKED = "unlinked"
 """Fact: files were stored since `link` ran last."""
 PRICES = "prices"
-"""Fact: what the stored costs were computed with (`pricing.price_fingerprint`)."""
+"""Fact: what the stored costs were computed with (`pricing.price_fingerprint`), and how responses are told apart."""
 
 
 def empty_row(owner: str, folder_id: int, path: str) -> dict[str, Any]:
@@ -29,8 +28,8 @@ def empty_row(owner: str, folder_id: int, path: str) -> dict[str, Any]:
     place = place_of(path)
     texts = ("session_id", "title", "custom_title", "ai_title", "first_prompt", "project", "branch", "forked_from")
     numbers = (
-        *("first_ms", "last_ms", "lines", "records", "damaged", "responses", *BUCKETS),
-        *("unpriced_responses", "uncertain_responses", "compactions", "api_errors", "tool_errors", "examined_bytes"),
+        *("first_ms", "last_ms", "lines", "records", "damaged"),
+        *("compactions", "api_errors", "tool_errors", "examined_bytes"),
         *("prefix_bytes", "prefix_hash", "lineage_key", "indexed_bytes", "indexed_newlines", "tail_hash"),
         *("text_bytes", "text_newlines"),
     )
@@ -44,10 +43,9 @@ def empty_row(owner: str, folder_id: int, path: str) -> dict[str, Any]:
         **dict.fromkeys(texts, ""),
         **dict.fromkeys(numbers, 0),
         **{name: [] for name in ("versions", "models", "tools", "finding_codes")},
-        **dict.fromkeys(("findings_error", "findings_warning", "findings_info", "context_tokens")),
+        **dict.fromkeys(("findings_error", "findings_warning", "findings_info")),
+        **FileTotals()._asdict(),
         "examination_problem": "",
-        "cost_usd": 0.0,
-        "context_series": b"",
         "bytes": -1,
         "mtime_ns": 0,
     }
@@ -80,11 +78,17 @@ def apply_slices(
     for result, row in known:
         if result.start == 0 and (result.job.start or row["indexed_bytes"]) and result.job.summary:
             _forget_content(connection, row)
-    old_responses = _responses_of(connection, [row["id"] for result, row in known if result.summary is not None])
-    merged = [(row, _merge(result, row, old_responses.get(row.get("id", 0), {}))) for result, row in [*fresh, *known]]
-    _write_rows(connection, [row for _, row in fresh], [row for _, row in known])
-    with_old = {row["id"] for _, row in known}
-    _write_responses(connection, [(row["id"], *r) for row, responses in merged for r in responses], with_old)
+    for result, row in fresh:
+        _merge(result, row, result.summary.totals if result.summary is not None else None)
+    _insert_rows(connection, [row for _, row in fresh])
+    _add_responses(connection, [(row["id"], r.summary.responses) for r, row in fresh if r.summary is not None])
+    slices = [(result, row) for result, row in known if result.summary is not None]
+    _join_responses(connection, [(row["id"], r.summary.responses) for r, row in slices if r.summary is not None])
+    # A long file is totalled when its last slice is there; until then its row tells of a file that is being read.
+    totals = _totals_of(connection, [row for result, row in slices if result.finished])
+    for result, row in known:
+        _merge(result, row, totals.get(row["id"]))
+    _update_rows(connection, [row for _, row in known])
     if any(result.summary is not None for result, _ in [*fresh, *known]):
         # In the same transaction, so that `link` runs even when this program is killed before.
         set_fact(connection, owner, UNLINKED, "yes")
@@ -116,27 +120,12 @@ def _forget_content(connection: Connection, row: dict[str, Any]) -> None:
     row.update({**empty_row(row["owner"], row["folder_id"], row["path"]), **kept})
 
 
-def _responses_of(connection: Connection, ids: Sequence[int]) -> dict[int, dict[int, ScannedResponse]]:
-    """What is stored of some transcripts' responses, by message key."""
-    found: dict[int, dict[int, ScannedResponse]] = {}
-    columns = [RESPONSE.c[name] for name in ScannedResponse._fields]
-    for part in in_parts(ids):
-        query = sa.select(RESPONSE.c.transcript_id, *columns).where(RESPONSE.c.transcript_id.in_(part))
-        # The driver's own tuples: a long file's later slices each look at all responses before.
-        for number, *values in connection.execute(query).cursor.fetchall():
-            response = ScannedResponse(*values)
-            found.setdefault(number, {})[response.message_key] = response
-    return found
-
-
-def _merge(result: SliceResult, row: dict[str, Any], old: dict[int, ScannedResponse]) -> list[ScannedResponse]:
-    """Bring a row up to date with a slice; returns the responses to write."""
-    written: list[ScannedResponse] = []
+def _merge(result: SliceResult, row: dict[str, Any], totals: FileTotals | None) -> None:
+    """Bring a row up to date with a slice, and with the totals of the file's responses where they are given."""
+    if totals is not None:
+        row.update(totals._asdict())
     if result.summary is not None:
-        written = [_joined(response, old.get(response.message_key)) for response in result.summary.responses]
-        old.update((response.message_key, response) for response in written)
         _merge_summary(result.summary, row)
-        _total(row, list(old.values()))
         row["indexed_bytes"], row["indexed_newlines"] = result.end, result.newlines
         row["prefix_bytes"], row["prefix_hash"] = result.fingerprint.prefix_bytes, result.fingerprint.prefix_hash
         row["tail_hash"] = result.fingerprint.tail_hash
@@ -144,19 +133,6 @@ def _merge(result: SliceResult, row: dict[str, Any], old: dict[int, ScannedRespo
         row["bytes"], row["mtime_ns"] = (result.job.bytes, result.job.mtime_ns) if result.finished else (-1, 0)
     if result.passages is not None:
         row["text_bytes"], row["text_newlines"] = result.end, result.newlines
-    return written
-
-
-def _joined(response: ScannedResponse, before: ScannedResponse | None) -> ScannedResponse:
-    """A response that began in an earlier slice keeps its place and time, and the larger figures."""
-    if before is None:
-        return response
-    larger = before if before.output_tokens > response.output_tokens else response
-    return larger._replace(
-        line=before.line,
-        timestamp_ms=before.timestamp_ms or response.timestamp_ms,
-        uncertain=bool(response.uncertain and before.uncertain),
-    )
 
 
 def _merge_summary(found: Summary, row: dict[str, Any]) -> None:
@@ -174,7 +150,8 @@ def _merge_summary(found: Summary, row: dict[str, Any]) -> None:
     row["last_ms"] = max(row["last_ms"], found.last_ms)
     row["title"] = row["custom_title"] or row["ai_title"] or row["first_prompt"]
     row["session_id"] = _session_id(row, found.session_ids)
-    if row["kind"] == "main" and not found.messages and not row["responses"] and not row["first_prompt"]:
+    answered = row["responses"] or len(found.responses)
+    if row["kind"] == "main" and not found.messages and not answered and not row["first_prompt"]:
         row["kind"] = "other"
     elif row["kind"] == "other" and found.messages:
         row["kind"] = "main"
@@ -189,69 +166,105 @@ def _session_id(row: dict[str, Any], newest_first: Sequence[str]) -> str:
     return newest_first[0] if newest_first else before
 
 
-def _total(row: dict[str, Any], responses: list[ScannedResponse]) -> None:
-    responses.sort(key=attrgetter("line"))
-    row["responses"] = len(responses)
-    for bucket in BUCKETS:
-        row[bucket] = sum(map(attrgetter(bucket), responses))
-    costs = [response.cost_usd for response in responses]
-    row["cost_usd"] = sum(cost or 0.0 for cost in costs)
-    row["unpriced_responses"] = costs.count(None)
-    row["uncertain_responses"] = sum(map(attrgetter("uncertain"), responses))
-    main = row["kind"] in ("main", "other")
-    contexts = [r.context_tokens for r in responses if r.context_tokens and not (main and r.sidechain)]
-    row["context_tokens"] = contexts[-1] if contexts else None
-    row["context_series"] = context_series(contexts)
-
-
-def context_series(contexts: Sequence[int]) -> bytes:
-    """At most `SPARK_POINTS` maxima of equal shares of a session's context sizes, as little-endian uint32.
-
-    >>> read_series(context_series([1, 5, 2]))
-    [1, 5, 2]
-    """
-    count = len(contexts)
-    points = min(count, SPARK_POINTS)
-    maxima = [max(contexts[i * count // points : (i + 1) * count // points]) for i in range(points)]
-    return b"".join(min(value, 2**32 - 1).to_bytes(4, "little") for value in maxima)
-
-
-def read_series(data: bytes) -> list[int]:
-    """The context sizes (tokens) of a stored series."""
-    return [int.from_bytes(data[at : at + 4], "little") for at in range(0, len(data) - 3, 4)]
-
-
-def _write_rows(connection: Connection, fresh: list[dict[str, Any]], known: list[dict[str, Any]]) -> None:
-    for row in (*fresh, *known):
-        row.update({name: _storable(value) for name, value in row.items()})
-    if fresh:
-        query = sa.insert(TRANSCRIPT).returning(TRANSCRIPT.c.id, sort_by_parameter_order=True)
-        for row, number in zip(fresh, connection.execute(query, fresh).scalars(), strict=True):
-            row["id"] = number
-    if known:
-        query_ = sa.update(TRANSCRIPT).where(TRANSCRIPT.c.id == sa.bindparam("row_id"))
-        values: dict[str, Any] = {name: sa.bindparam(name) for name in known[0] if name != "id"}
-        connection.execute(query_.values(values), [{**row, "row_id": row["id"]} for row in known])
-
-
-def _storable(value: Any) -> Any:
-    """A column's value with every text in it, and in its lists and objects, as a database takes it."""
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, list):
-        return [_storable(item) for item in value]
-    if isinstance(value, dict):
-        return {_storable(key): _storable(item) for key, item in value.items()}
-    return value
-
-
-def _write_responses(connection: Connection, rows: list[tuple[Any, ...]], with_old: set[int]) -> None:
-    replaced = [row[:2] for row in rows if row[0] in with_old]
-    for part in in_parts(replaced):
-        connection.execute(
-            sa.delete(RESPONSE).where(sa.tuple_(RESPONSE.c.transcript_id, RESPONSE.c.message_key).in_(part))
+def _insert_rows(connection: Connection, rows: list[dict[str, Any]]) -> None:
+    """Add files that the catalogue does not have, and note the ids that their rows get."""
+    if not rows:
+        return
+    connection.execute(sa.insert(TRANSCRIPT), rows)
+    # Asking for the ids afterwards: an INSERT that returns one runs once for each row.
+    ids: dict[str, int] = {}
+    for part in in_parts(row["path"] for row in rows):
+        query = sa.select(TRANSCRIPT.c.path, TRANSCRIPT.c.id).where(
+            TRANSCRIPT.c.owner == rows[0]["owner"], TRANSCRIPT.c.path.in_(part)
         )
-    _insert(connection, RESPONSE, ("transcript_id", *ScannedResponse._fields), rows)
+        ids.update(connection.execute(query).cursor.fetchall())
+    for row in rows:
+        row["id"] = ids[row["path"]]
+
+
+def _update_rows(connection: Connection, rows: list[dict[str, Any]]) -> None:
+    if rows:
+        query = sa.update(TRANSCRIPT).where(TRANSCRIPT.c.id == sa.bindparam("row_id"))
+        values: dict[str, Any] = {name: sa.bindparam(name) for name in rows[0] if name != "id"}
+        connection.execute(query.values(values), [{**row, "row_id": row["id"]} for row in rows])
+
+
+def _add_responses(connection: Connection, found: Sequence[tuple[int, ScannedResponses]]) -> None:
+    """Add responses to transcripts (by id) that have none with these keys."""
+    rows = np.concatenate([responses.array() for _, responses in found]) if found else np.zeros(0, SCANNED)
+    counts = [len(responses) for _, responses in found]
+    bases = np.cumsum([0, *(len(responses.models) for _, responses in found)])[:-1]
+    names = [name for _, responses in found for name in responses.models]
+    columns: dict[str, Iterable[Any]] = {name: rows[name].tolist() for name in RESPONSE_COLUMNS}
+    columns["model"] = map(names.__getitem__, (rows["model"] + np.repeat(bases, counts)).tolist())
+    columns["cost_usd"] = (None if cost != cost else cost for cost in rows["cost_usd"].tolist())
+    ids = np.repeat(np.array([number for number, _ in found], np.int64), counts).tolist()
+    _insert(connection, RESPONSE, ("transcript_id", *RESPONSE_COLUMNS), list(zip(ids, *columns.values(), strict=True)))
+
+
+def _join_responses(connection: Connection, found: Sequence[tuple[int, ScannedResponses]]) -> None:
+    """Add responses to transcripts (by id) that may have some of them from an earlier slice.
+
+    Such a response keeps its place and time, and the larger figures.
+    """
+    key = sa.tuple_(RESPONSE.c.transcript_id, RESPONSE.c.message_key)
+    columns = ("transcript_id", *RESPONSE_COLUMNS)
+    before: dict[tuple[int, int], dict[str, Any]] = {}
+    for part in in_parts((number, k) for number, r in found for k in r.array()["message_key"].tolist()):
+        query = sa.select(*(RESPONSE.c[name] for name in columns)).where(key.in_(part))
+        for row in connection.execute(query).mappings():
+            before[row["transcript_id"], row["message_key"]] = dict(row)
+    for part in in_parts(before):
+        connection.execute(sa.delete(RESPONSE).where(key.in_(part)))
+    _add_responses(connection, [(number, _joined(number, r, before)) for number, r in found])
+
+
+def _joined(
+    number: int, responses: ScannedResponses, before: dict[tuple[int, int], dict[str, Any]]
+) -> ScannedResponses:
+    rows = responses.array().copy()
+    models = list(responses.models)
+    for at, message_key in enumerate(rows["message_key"].tolist()):
+        old = before.get((number, message_key))
+        if old is None:
+            continue
+        row = rows[at]
+        row["line"], row["timestamp_ms"] = old["line"], old["timestamp_ms"] or row["timestamp_ms"]
+        row["uncertain"] &= old["uncertain"]
+        if old["output_tokens"] > row["output_tokens"]:
+            for name in (*BUCKETS, "context_tokens", "sidechain"):
+                row[name] = old[name]
+            row["cost_usd"] = np.nan if old["cost_usd"] is None else old["cost_usd"]
+            row["model"] = len(models)
+            models.append(old["model"])
+    return ScannedResponses(rows.tobytes(), tuple(models))
+
+
+_TOTALLED = np.dtype(
+    [(name, SCANNED[name]) for name in (*BUCKETS, "context_tokens", "sidechain", "uncertain", "cost_usd")]
+)
+
+
+def _totals_of(connection: Connection, rows: Sequence[dict[str, Any]]) -> dict[int, FileTotals]:
+    """What the responses stored of some files come to, by row id."""
+    found: dict[int, FileTotals] = {}
+    columns = [RESPONSE.c[name] for name in _TOTALLED.names or ()]
+    for part in in_parts(rows):
+        ids = [row["id"] for row in part]
+        query = (
+            sa.select(*columns, RESPONSE.c.transcript_id)
+            .where(RESPONSE.c.transcript_id.in_(ids))
+            .order_by(RESPONSE.c.transcript_id, RESPONSE.c.line)
+        )
+        # The driver's own tuples: a long file has tens of thousands.
+        stored = connection.execute(query).cursor.fetchall()
+        array = np.array([row[:-1] for row in stored], _TOTALLED)
+        numbers = np.array([row[-1] for row in stored], np.int64)
+        ordered = sorted(part, key=itemgetter("id"))
+        starts = np.searchsorted(numbers, [row["id"] for row in ordered]).tolist()
+        totals = totals_of(array, [*starts, len(stored)], [shows_main_context(row["kind"]) for row in ordered])
+        found.update(zip(sorted(ids), totals, strict=True))
+    return found
 
 
 def _insert(connection: Connection, table: sa.Table, names: Sequence[str], rows: list[tuple[Any, ...]]) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -159,6 +160,8 @@ class Workers:
 
     def _submit(self, work: Callable[[list[Job]], list[Result]], batch: list[Job]) -> Future[list[Result]]:
         if self._pool is None:
+            # There is a worker for each processor: numpy's own threads, which spin at its start, would only take turns.
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
             self._pool = ProcessPoolExecutor(
                 self._processes, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare
             )
