@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from compaction.request.wire import Json, Origin, WireMessage, WireRequest
 from compaction.strategies.apply import applied
 from compaction.strategies.context import ContextView, structural_violations
 from compaction.strategies.files import files_in
-from compaction.strategies.parts import Part, sum_by_category
+from compaction.strategies.parts import Part, Place, sum_by_category
 from compaction.strategies.plan import Lost, Plan, StrategyInput, no_edits
 from compaction.strategies.thinking import THINKING_TYPES
 from compaction.transcript.edits import Edit
@@ -136,28 +136,36 @@ def measure_after(
     view: ContextView, after: WireRequest, summaries: Sequence[Json] = ()
 ) -> tuple[int, dict[Category, int]]:
     """Tokens of the request afterwards, in all and by category: kept blocks keep their share, new are estimated."""
+    totals = sum_by_category(view.system_tokens if view.parts else view.tokens, ())
+    for _place, category, tokens in measured_blocks(view, after, summaries):
+        totals[category] += tokens
+    return sum(totals.values()), totals
+
+
+def measured_blocks(
+    view: ContextView, after: WireRequest, summaries: Sequence[Json] = ()
+) -> Iterator[tuple[Place, Category, int]]:
+    """Place, category and tokens of every block afterwards: what a plan's total is made of, block by block."""
     known = view.derived("parts by identity", _by_identity)
     written = tuple(str(block["text"]) for block in summaries if block.get("type") == "text" and block.get("text"))
     summary_blocks = {id(block) for block in summaries}
-    totals = sum_by_category(view.system_tokens if view.parts else view.tokens, ())
-    for message in after.messages:
-        for block, origin in zip(message.content, message.origins, strict=True):
+    for m, message in enumerate(after.messages):
+        for b, (block, origin) in enumerate(zip(message.content, message.origins, strict=True)):
             part = known.get(id(block))
             if part is not None:
-                totals[part.category] += part.tokens
+                yield (m, b), part.category, part.tokens
                 continue
             before = view.by_origin.get((origin.record, origin.block)) if origin is not None else None
             tokens = view.tokens_of_new(block)
             if before is not None:
                 # The same block with less in it: an estimate of the rest never exceeds what the whole was given.
-                totals[before.category] += min(tokens, before.tokens)
+                yield (m, b), before.category, min(tokens, before.tokens)
             else:
                 # A text joint behind it makes another block of it.
                 summary = id(block) in summary_blocks or (
                     bool(written) and block.get("type") == "text" and str(block.get("text", "")).startswith(written)
                 )
-                totals[Category.SUMMARY if summary else Category.ATTACHMENTS] += tokens
-    return sum(totals.values()), totals
+                yield (m, b), Category.SUMMARY if summary else Category.ATTACHMENTS, tokens
 
 
 def _by_identity(view: ContextView) -> dict[int, Part]:

@@ -14,7 +14,7 @@ from compaction.resources import resource
 from inspector.context import AppContext
 from inspector.documents.document import Document
 from inspector.models.before_after import BlockRow, RoundGroup
-from inspector.views.before_after.view import BeforeAfterView, session_comparison
+from inspector.views.before_after.view import BeforeAfterView, plan_comparison, session_comparison
 
 WAIT = 20_000
 
@@ -67,6 +67,17 @@ def test_cleared_results_are_shown_where_they_are_and_totals_add_up(view: Before
     for group in comparison.groups:
         assert group.tokens_before == sum(row.tokens_before for row in group.rows)
     assert sum(g.tokens_before for g in comparison.groups) == sum(comparison.left.tokens.values())
+
+
+def test_both_sides_differ_by_what_the_comparison_says_is_freed(view: BeforeAfterView, qtbot: QtBot) -> None:
+    assert view.workbench.given is not None
+    plans = [column.plan for column in view.workbench.columns if column.plan is not None and column.plan.applies]
+    assert len(plans) > 3
+    for plan in plans:
+        comparison = plan_comparison(view.workbench.given, plan)
+        sides = sum(comparison.left.tokens.values()), sum(comparison.right.tokens.values())
+        assert sides[0] - sides[1] == plan.tokens_freed
+        assert sum(row.tokens_after for row in comparison.rows) == sides[1]
 
 
 def test_a_summary_is_inserted_and_what_it_stands_for_removed(view: BeforeAfterView, qtbot: QtBot) -> None:

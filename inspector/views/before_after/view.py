@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 
 from compaction.progress import Progress
 from compaction.request.alignment import Change, block_at
+from compaction.strategies.finish import measured_blocks
 from compaction.strategies.inputs import strategy_input
 from inspector.context import AppContext
 from inspector.documents.document import Document
@@ -261,18 +262,9 @@ class BeforeAfterView(QWidget):
 
 
 def plan_comparison(given: StrategyInput, plan: Plan) -> Comparison:
-    """A plan's request before and after; what is new is measured as the plan measures it."""
-    view = given.view
-    before = tokens_of(view)
-    left = Side(plan.request, before, given.conversation, "now")
-    unmeasured = Side(plan.after, {}, given.conversation, plan.title)
-    aligned = compare(left, unmeasured)
-    after: dict[tuple[int, int], int] = {}
-    for row in aligned.rows:
-        place = row.aligned.after
-        if place is not None:
-            same = row.change in (Change.KEPT, Change.MOVED)
-            after[place] = row.tokens_before if same else view.tokens_of_new(block_at(plan.after, place))
+    """A plan's request before and after; both sides are measured as the plan measures them."""
+    after = {place: tokens for place, _category, tokens in measured_blocks(given.view, plan.after)}
+    left = Side(plan.request, tokens_of(given.view), given.conversation, "now")
     return compare(left, Side(plan.after, after, given.conversation, plan.title))
 
 
