@@ -222,7 +222,7 @@ def recompaction(case: Case) -> Iterator[Finding]:
             code="recompaction_chain",
             rule="",
             severity="info",
-            message=f"The conversation was compacted {len(cuts)} times: each summary is made from the one before.",
+            message=f"The conversation was summarised {len(cuts)} times: each summary is made from the one before.",
             lines=tuple(case.line(r) for r in cuts),
             records=tuple(cuts),
             details={"boundaries": [t.uuid(r) for r in cuts]},
