@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from compaction.diagnosis.case import Block, Case
-from compaction.diagnosis.model import Violation
+from compaction.diagnosis.model import Finding, Violation
+from compaction.request.profiles import generation_for, version_key
 from compaction.transcript import BlockType, Flag, RecordKind, key_of
 
 _SENT = "sent as it is: the API refuses the request"
@@ -30,6 +32,35 @@ _VERSIONS = ("1.0.128", "2.0.76", "2.1.332")
 def clients_with(code: str) -> dict[str, str]:
     """What each measured generation does with a finding of this code; {} when it was not measured."""
     return dict(zip(_VERSIONS, _CLIENTS.get(code, ()), strict=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """With which clients the API refuses the request that a finding is about.
+
+    Attributes:
+        refused: the measured versions that send it as it is.
+        own: what the chosen client does with it; `own_refused`: it sends it as it is.
+    """
+
+    refused: tuple[str, ...]
+    own: str
+    own_refused: bool
+
+
+def refusal_with(finding: Finding, client: str) -> Refusal | None:
+    """Whether a finding's API error is what `client` gets; None when it was not measured or the API says nothing."""
+    if not finding.api_error or not finding.clients or not client:
+        return None
+    generation = generation_for(client)
+    if generation.version not in finding.clients:
+        return None
+    own = finding.clients[generation.version]
+    healed_from = generation.heals_surrogates_from
+    if finding.code == "lone_surrogate" and healed_from and version_key(client) < version_key(healed_from):
+        own = _SENT
+    refused = tuple(version for version, does in finding.clients.items() if does == _SENT)
+    return Refusal(refused, own, own == _SENT)
 
 
 def explained(case: Case, violation: Violation) -> tuple[str, dict[str, Any]]:

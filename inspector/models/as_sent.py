@@ -6,9 +6,10 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QBrush, QColor, QFont
 
 from inspector.models.as_sent_rows import SIGNS, Change, Comparison, SentRow, lines_text, side_text
+from inspector.models.findings import SEVERITIES, TONES
 from inspector.models.flat_tree import FlatRow, FlatTreeModel
 from inspector.plain_text import plain_tip
-from inspector.rendering.parts import Tone
+from inspector.rendering.parts import SIGNS as PART_SIGNS
 from inspector.rendering.tones import Colours
 from inspector.rendering.visible_text import visible
 
@@ -43,7 +44,7 @@ class AsSentModel(FlatTreeModel):
             Change.CLEARED: QBrush(colours.removed_background),
             Change.INJECTED: QBrush(colours.added_background),
             Change.RENDERED: QBrush(colours.added_background),
-            Change.CHANGED: QBrush(colours.gap_background),
+            Change.CHANGED: QBrush(colours.changed_background),
         }
         if self.rows:
             self.dataChanged.emit(self.index(0, 0), self.index(len(self.rows) - 1, 2))
@@ -111,8 +112,8 @@ class AsSentModel(FlatTreeModel):
         if self._colours is None:
             return None
         if column == 2 and sent.violations:
-            worst = Tone.ERROR if any(v.severity == "error" for v in sent.violations) else Tone.WARNING
-            return self._colours.tones[worst]
+            worst = min(sent.violations, key=lambda violation: SEVERITIES.index(violation.severity))
+            return self._colours.tones[TONES[worst.severity]]
         if (column == 1 and sent.record < 0) or (column == 0 and sent.sent is None and not sent.is_message):
             return self._colours.muted
         return None
@@ -128,7 +129,5 @@ def _message_text(sent: SentRow, column: int) -> str:
 
 def _happened(sent: SentRow) -> str:
     words = [f"{SIGNS[sent.change]} {sent.text}".strip()] if sent.text else []
-    for violation in sent.violations:
-        mark = "✖" if violation.severity == "error" else "▲"
-        words.append(f"{mark} {violation.rule} {violation.message}")
+    words += [f"{PART_SIGNS[TONES[found.severity]]} {found.rule} {found.message}" for found in sent.violations]
     return visible("   ".join(words))

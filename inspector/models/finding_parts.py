@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 
 from compaction.conversation import Conversation
+from compaction.diagnosis.explain import refusal_with
 from compaction.diagnosis.model import Finding
 from compaction.transcript import BlockType, key_of
 from inspector.models.findings import TONES
-from inspector.rendering.parts import Code, Fields, Heading, Note, Part, Place, Places, Prose
+from inspector.rendering.parts import Code, Fields, Heading, Note, Part, Place, Places, Prose, Tone
 from inspector.rendering.relations import place_of
 
 _CALLS = (BlockType.TOOL_USE, BlockType.SERVER_TOOL_USE)
@@ -19,12 +21,12 @@ _RESULTS = (BlockType.TOOL_RESULT, BlockType.SERVER_TOOL_RESULT)
 PLACES_SHOWN = 40
 
 
-def finding_parts(finding: Finding, conversation: Conversation | None) -> list[Part]:
-    """Everything known of a finding, in the order a person asks for it."""
+def finding_parts(finding: Finding, conversation: Conversation | None, client: str = "") -> list[Part]:
+    """Everything known of a finding, in the order a person asks for it; `client` is the version it was found for."""
     tone = TONES[finding.severity]
     parts: list[Part] = [Heading(finding.code.replace("_", " "), finding.rule, tone), Prose(finding.message)]
     if finding.api_error:
-        parts += [Note("The API answers:"), Code(finding.api_error)]
+        parts += _answer(finding, client)
     if finding.why:
         parts += [Heading("Why"), Prose(finding.why)]
     if conversation is not None:
@@ -46,6 +48,29 @@ def finding_parts(finding: Finding, conversation: Conversation | None) -> list[P
     if facts:
         parts += [Heading("Further facts"), Fields(tuple(facts))]
     return parts
+
+
+def _answer(finding: Finding, client: str) -> list[Part]:
+    """Whose request the API refuses, before what it says: the chosen client may send the request without the fault."""
+    refusal = refusal_with(finding, client)
+    if refusal is None:
+        return [Note("The API answers:"), Code(finding.api_error)]
+    parts: list[Part] = []
+    if refusal.own_refused:
+        parts.append(Note(f"Client {client} sends it as it is: the API refuses the request.", Tone.ERROR))
+    else:
+        parts.append(Note(f"Not refused with client {client}: it {refusal.own}.", Tone.GOOD))
+    if refusal.refused:
+        others = [version for version in refusal.refused if version != client]
+        parts += [Note(f"Refused with {_clients(others)}, sent as it is.", Tone.WARNING)] if others else []
+        parts.append(Note(f"The API answers {_clients(refusal.refused)}:"))
+    else:
+        parts.append(Note("The API would answer to the file as it stands:"))
+    return [*parts, Code(finding.api_error)]
+
+
+def _clients(versions: Sequence[str]) -> str:
+    return f"{'client' if len(versions) == 1 else 'clients'} {' and '.join(versions)}"
 
 
 def places_of(finding: Finding, conversation: Conversation) -> list[Place]:
@@ -114,4 +139,6 @@ def _standing(conversation: Conversation, record: int) -> str:
 
 
 def _fact(value: object) -> str:
+    if isinstance(value, list) and value and all(isinstance(entry, str) for entry in value):
+        return ", ".join(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

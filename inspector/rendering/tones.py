@@ -21,6 +21,7 @@ class Colours:
     heading_background: QColor
     added_background: QColor
     removed_background: QColor
+    changed_background: QColor
     gap_background: QColor
     tones: dict[Tone, QColor]
     syntax: dict[str, QColor]
@@ -144,6 +145,7 @@ def colours_for(palette: QPalette) -> Colours:
         heading_background=mixed(text, base, 0.10),
         added_background=QColor(theme.added),
         removed_background=QColor(theme.removed),
+        changed_background=QColor(theme.changed),
         gap_background=mixed(text, base, 0.12),
         tones=tones,
         syntax={name: QColor(value) for name, value in (_DARK_SYNTAX if dark else _LIGHT_SYNTAX).items()},

@@ -32,6 +32,7 @@ from inspector.models.as_sent_rows import (
     compare,
     stored_block,
 )
+from inspector.models.findings import TONES
 from inspector.models.flat_tree import FlatRow
 from inspector.rendering import diff
 from inspector.rendering.blocks import parts_of_block
@@ -423,8 +424,9 @@ def sent_parts(sent: SentRow | None) -> list[Part]:
         return [Note("Select a row.")]
     parts: list[Part] = []
     for violation in sent.violations:
-        tone = Tone.ERROR if violation.severity == "error" else Tone.WARNING
-        parts += [Heading(f"{violation.rule} broken", violation.path, tone), Note(violation.message, tone)]
+        tone = TONES[violation.severity]
+        title = f"{violation.rule} broken" if violation.severity != "info" else violation.rule
+        parts += [Heading(title, violation.path, tone), Note(violation.message, tone)]
         if violation.api_error:
             parts += [Note("The API says:"), Code(violation.api_error)]
     if sent.change is Change.NOTE:

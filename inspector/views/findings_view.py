@@ -225,7 +225,7 @@ class FindingsView(QWidget):
             else "No finding has a repair that changes the file."
         )
         if finding is not None:
-            self.text.set_parts(finding_parts(finding, self._document.conversation))
+            self.text.set_parts(finding_parts(finding, self._document.conversation, self._reported_client()))
         elif row is not None:
             group: FindingGroup = row.data
             self.text.set_parts([Note(f"{len(group.findings):,} × {group.title}. Select one to read about it.")])
@@ -233,6 +233,9 @@ class FindingsView(QWidget):
             report = self._diagnosis.report
             clean = report is not None and not report.findings
             self.text.set_parts([Note("No finding.", Tone.GOOD if clean else Tone.MUTED)])
+
+    def _reported_client(self) -> str:
+        return self._diagnosis.report.client if self._diagnosis.report is not None else ""
 
     def _findings(self) -> tuple[Finding, ...]:
         return self._diagnosis.report.findings if self._diagnosis.report is not None else ()

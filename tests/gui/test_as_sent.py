@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette
 from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
@@ -22,7 +23,8 @@ from inspector.context import AppContext
 from inspector.documents.document import Document, Scope, Selection
 from inspector.models.as_sent import AsSentModel
 from inspector.models.as_sent_rows import Change, compare, lines_text
-from inspector.rendering.parts import source_text
+from inspector.rendering.parts import Tone, source_text
+from inspector.rendering.tones import colours_for
 from inspector.settings import Settings
 from inspector.theme import Theme
 from inspector.views.as_sent_view import AsSentView, place_of_path, sent_parts, state_text
@@ -182,6 +184,22 @@ def test_violations_stand_at_their_place() -> None:
     comparison = compare(conversation, request, check_request(request))
     broken = [row for top in comparison.rows for row in (top, *top.children) if row.violations]
     assert any(row.message == 1 and any("t9" in v.ids for v in row.violations) for row in broken)
+
+
+def test_a_violation_has_the_sign_and_colour_of_its_severity() -> None:
+    conversation = conversation_of(RECORDS)
+    request = hand_made(conversation)
+    request.messages[3].content.append({"type": "thinking", "thinking": "", "signature": "s"})
+    request.messages[3].origins.append(None)
+    found = check_request(request)
+    assert {violation.code: violation.severity for violation in found}["thinking_text_empty_but_signed"] == "info"
+    model = AsSentModel()
+    colours = colours_for(QPalette())
+    model.set_colours(colours)
+    model.set_comparison(compare(conversation, request, found))
+    cell = model.index(model.number_of_place(3, 1), 2)
+    assert "ℹ R18" in cell.data()
+    assert cell.data(Qt.ItemDataRole.ForegroundRole) == colours.tones[Tone.INFO]
 
 
 def test_line_numbers_are_runs() -> None:

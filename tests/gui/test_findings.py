@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,17 @@ from pytestqt.qtbot import QtBot
 
 from compaction.conversation import Session, build_conversation, open_session
 from compaction.diagnosis.doctor import diagnose
+from compaction.diagnosis.explain import clients_with, refusal_with
 from compaction.diagnosis.model import Finding, Repair, Report
+from compaction.diagnosis.requests import check_request
 from compaction.errors import UsageError
+from compaction.request import assemble
 from compaction.transcript import transcript_from_bytes
 from inspector.context import AppContext
 from inspector.documents.document import Document, Scope
 from inspector.models.finding_parts import finding_parts, halves_of
 from inspector.models.findings import FindingGroup, FindingsModel, grouped
-from inspector.rendering.parts import Code, Fields, Heading, Place, Places, Prose
+from inspector.rendering.parts import Code, Fields, Heading, Note, Place, Places, Prose
 from inspector.settings import Settings
 from inspector.theme import Theme
 from inspector.views.findings_view import FindingsView
@@ -59,15 +63,15 @@ def shown(model: FindingsModel) -> list[str]:
 
 def test_findings_are_grouped_with_the_worst_first(model: FindingsModel) -> None:
     assert shown(model) == [
-        "✖ tool use without result (R01)",
+        "✖ tool use without result (R01) · 2",
         "✖ No result for toolu_A.",
         "✖ No result for toolu_B.",
-        "▲ truncated last line",
+        "▲ truncated last line · 1",
         "▲ Line 12 ends early.",
-        "ℹ blank line",
+        "ℹ blank line · 1",
         "ℹ Line 3 holds nothing.",
     ]
-    assert model.text(model.rows[0], 1) == "2"
+    assert model.text(model.rows[0], 1) == ""
     assert model.text(model.rows[1], 1) == "line 5"
     assert model.text(model.rows[1], 2) == "toolu_A"
 
@@ -83,7 +87,7 @@ def test_the_filter_looks_at_every_fact(model: FindingsModel, text: str, count: 
 
 def test_severities_can_be_hidden(model: FindingsModel) -> None:
     model.set_filter("", ("warning",), "kind")
-    assert shown(model) == ["▲ truncated last line", "▲ Line 12 ends early."]
+    assert shown(model) == ["▲ truncated last line · 1", "▲ Line 12 ends early."]
 
 
 def test_other_groupings() -> None:
@@ -180,6 +184,33 @@ def test_a_finding_shows_everything_known_of_it() -> None:
     assert Fields((("2.1.332", "drops the call"),)) in parts
     assert Fields((("result lines", "[3]"),)) in parts
     assert isinstance(parts[0], Heading)
+
+
+@pytest.mark.parametrize(("client", "refused"), [("1.0.128", True), ("2.0.76", True), ("2.1.217", False)])
+def test_a_finding_says_first_whose_request_the_api_refuses(sample_session: Path, client: str, refused: bool) -> None:
+    conversation = open_session(sample_session).conversation
+    finding = next(f for f in diagnose(conversation, client).findings if f.code == "result_without_tool_use")
+    parts = finding_parts(finding, conversation, client)
+    answer = next(number for number, part in enumerate(parts) if isinstance(part, Code))
+    notes = [part.text for part in parts[:answer] if isinstance(part, Note)]
+    # What the pane says of this client is what its request shows.
+    assert any(v.rule == finding.rule for v in check_request(assemble(conversation, client))) is refused
+    assert notes[0].startswith(f"Client {client} sends it as it is" if refused else f"Not refused with client {client}")
+    assert notes[-1] == "The API answers clients 1.0.128 and 2.0.76:"
+
+
+def test_a_fault_that_every_client_mends_is_refused_with_none() -> None:
+    conversation = build_conversation(transcript_from_bytes(orphan_session()))
+    lost = next(f for f in diagnose(conversation).findings if f.code == "tool_use_without_result")
+    assert Note("The API would answer to the file as it stands:") in finding_parts(lost, None, "2.1.120")
+
+
+def test_a_surrogate_is_refused_with_a_client_from_before_it_was_replaced() -> None:
+    clients = clients_with("lone_surrogate")
+    finding = Finding("lone_surrogate", "R39", "error", "message", "api sentence", clients=clients)
+    refused = {client: refusal_with(finding, client) for client in ("2.1.131", "2.1.132")}
+    assert [found.own_refused for found in refused.values() if found is not None] == [True, False]
+    assert refusal_with(replace(finding, api_error=""), "2.1.131") is None
 
 
 # The view -----------------------------------------------------------------------------------------------------
