@@ -198,6 +198,34 @@ def test_limits_of_the_chosen_client_are_drawn(chart: ContextChart, app_context:
     assert chart.plot.getPlotItem().vb.viewRange()[1][1] >= 200_000
 
 
+@pytest.mark.parametrize("width", [1000, 800])
+def test_the_name_of_a_limit_stands_on_its_own_line_and_nothing_is_drawn_through_it(
+    chart: ContextChart, width: int, qtbot: QtBot
+) -> None:
+    chart.resize(width, 260)
+    chart.limits_button.setChecked(True)
+    QApplication.processEvents()
+    box = chart.plot.getPlotItem().vb
+    [compaction] = chart.plot._events
+    across = box.mapFromView(QPointF(compaction.value(), 0)).x()
+    plates = chart.plot.names.plates()
+    assert len(plates) == len(chart.plot._limits) == 4
+    for line in chart.plot._limits:
+        name = next(text for text in plates if text.endswith(f" {line.value() / 1000:.0f}K"))
+        height = box.mapFromView(QPointF(0, line.value())).y()
+        assert plates[name].top() <= height <= plates[name].bottom()
+        assert box.rect().contains(plates[name])
+        assert not plates[name].left() <= across <= plates[name].right()
+    boxes = list(plates.values())
+    assert not any(a.intersects(b) for n, a in enumerate(boxes) for b in boxes[n + 1 :])
+
+
+def test_straight_lines_are_a_whole_number_of_pixels_wide_so_that_all_look_alike(chart: ContextChart) -> None:
+    widths = {line.pen.widthF() for line in [*chart.plot._limits, *chart.plot._events]}
+    assert len(widths) == 1
+    assert widths.pop().is_integer()
+
+
 def test_compactions_are_marked_and_cost_has_an_axis(chart: ContextChart) -> None:
     [line] = chart.plot._events
     assert line.value() == 21.5

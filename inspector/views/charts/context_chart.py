@@ -166,9 +166,11 @@ class ContextChart(QWidget):
             t, now = current.thresholds, current.state
             bands = {"none": "", "microcompact": " · budget band: MicroCompact", "autocompact": " · budget band: "
                      "AutoCompact", "blocking_compact": " · budget band: blocking compact"}  # fmt: skip
+            ahead = "auto-compact" if t.auto_compact_on else "the window's end"
             self.facts.setText(
-                f"{now.tokens:,} tokens ({current.tokens.method}) · {now.percent_left} % left · "
-                f"{now.budget_percent:.0f} % of {t.window:,}{bands[now.budget_band]} · {t.profile.title}"
+                f"{now.tokens:,} tokens ({current.tokens.method}) · {now.percent_left} % left until {ahead} at "
+                f"{t.reference:,} · {now.budget_percent:.0f} % of {t.window:,}{bands[now.budget_band]} · "
+                f"limits of {t.profile.title}"
             )
             self.facts.setToolTip("\n".join(f"{k.replace('_', ' ')} = {v}" for k, v in t.formulas().items()))
         self.state.setText(self._sentence(self.plot.cursor_round))
@@ -186,15 +188,17 @@ class ContextChart(QWidget):
         parts = [f"Round {number:,} of {accounts.series.rounds:,}", f"line {int(c.transcript.line[first]):,}"]
         if c.transcript.model(first):
             parts.append(c.transcript.model(first))
-        parts.append(f"context {int(usage.context[place]):,}" if usage.context[place] else "context not recorded")
+        context = int(usage.context[place])
+        parts.append(f"context {context:,} tokens" if context else "context not recorded")
         before = int(accounts.series.predecessor[place])
-        if before >= 0 and usage.context[place] and usage.context[before]:
-            parts.append(f"{int(usage.context[place] - usage.context[before]):+,} since round {before + 1:,}")
+        if before >= 0 and context and usage.context[before]:
+            parts.append(f"{context - int(usage.context[before]):+,} tokens since round {before + 1:,}")
         usd = float(accounts.round_usd[place])
         parts.append(f"${usd:,.4f}" if usd == usd else "cost unknown")
-        if not usage.final[place] and usage.context[place]:
+        if not usage.final[place] and context:
             recovered = int(accounts.recovered[place])
-            parts.append("output is a placeholder" + (f", about {recovered:,} by the growth" if recovered >= 0 else ""))
+            about = f", ≈{recovered:,} tokens by growth" if recovered >= 0 else ""
+            parts.append(f"output not final on record{about}")
         if number in self._events:
             parts.append(self._events[number])
         return " · ".join(parts)
@@ -211,6 +215,9 @@ class ContextChart(QWidget):
         lines = [
             self._sentence(number),
             f"Context {total:,}: recorded, input + cache read + cache creation." if total else "No usage on record.",
+            "Output: a placeholder on record; where the context grew, by that growth."
+            if not usage.final[place] and total
+            else f"Output {int(usage.output[place]):,}: recorded.",
             f"Cache read {int(usage.cache_read[place]):,}, written {int(usage.written[place]):,}: recorded.",
             f"Parts: estimated shares that add up to the recorded context{margin}.",
         ]

@@ -18,12 +18,15 @@ from inspector.theme import Theme, mix
 from inspector.views.category_colours import category_colour
 from inspector.views.charts.axes import DollarAxis, RoundAxis, TokenAxis, short_tokens
 from inspector.views.charts.event_ticks import MOST_LINES, EventTicks
+from inspector.views.charts.limit_names import LimitNames, LineName
 from inspector.views.charts.stack_item import StackItem
 
 COST_MODES = ("Cost so far", "Cost of each round", "No cost")
 _FEWEST_ROUNDS = 4
 _LABEL_MARGIN = 12
-"""Pixels between the names of two lines."""
+"""Pixels between the names of two compactions."""
+_HALO = 2.6
+"""Pixels of the chart's ground on both sides of the cost curve together: it crosses every colour of the stack."""
 _EVENT_GLYPHS = {"auto": "▼", "manual": "◆", "legacy": "▼", "micro": "▽", "silent": "?"}
 
 
@@ -51,6 +54,7 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
         self._current: CurrentContext | None = None
         self._limits: list[pg.InfiniteLine] = []
         self._events: list[pg.GraphicsObject] = []
+        self.names = LimitNames(self._height_of, self._room_of_names)
         self._cost = np.zeros(0)
         self.tip_of: Callable[[int], str] | None = None
         self.cost_mode = COST_MODES[0]
@@ -76,9 +80,14 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
         self.addItem(self.cursor_line, ignoreBounds=True)
         self.cursor_line.hide()
         self.cursor_round = 0
+        self.names.setParentItem(self._main.vb)
+        self.names.setZValue(30)
+        self._main.getAxis("left").setLabel("Context, tokens")
+        self._main.getAxis("bottom").setLabel("API round")
         self._main.vb.sigResized.connect(self._fit_cost)
         self._main.vb.sigResized.connect(self._draw_lines)
         self._main.vb.sigRangeChanged.connect(self._fit_cost)
+        self._main.vb.sigRangeChanged.connect(self._place_names)
         self.scene().sigMouseClicked.connect(self._on_clicked)
         self.recolour()
 
@@ -139,9 +148,19 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
             axis.setPen(QColor(colours.border))
             axis.setTextPen(QColor(colours.muted))
         self.stack.set_colours(category_colours(self._theme), QColor(mix(colours.base, colours.text, 0.6)))
-        self.cost_curve.setPen(pg.mkPen(colours.text, width=1.6))
-        self.cursor_line.setPen(pg.mkPen(colours.accent, width=2))
+        self.cost_curve.setPen(self._pen(colours.text, width=1.6))
+        self.cost_curve.setShadowPen(self._pen(colours.base, width=1.6 + _HALO))
+        self.cursor_line.setPen(self._pen(colours.accent, width=2))
         self._draw_lines()
+
+    def _pen(self, colour: str, style: Qt.PenStyle = Qt.PenStyle.SolidLine, width: float = 1.0) -> QPen:
+        """A pen of the same width at every zoom; Qt counts the width of such a pen in pixels of the device.
+
+        Straight lines are drawn without smoothing, where only a whole number of pixels is equally wide everywhere.
+        """
+        wide = width * self.devicePixelRatioF()
+        pen: QPen = pg.mkPen(colour, width=max(1, round(wide)) if float(width).is_integer() else wide, style=style)
+        return pen
 
     def _draw_cost(self) -> None:
         shown = self._accounts is not None and self.cost_mode != COST_MODES[2] and self._accounts.series.rounds > 0
@@ -193,7 +212,9 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
         compactions = self._accounts.series.compactions
         if len(compactions) > MOST_LINES:
             extent = QRectF(0.5, 0, self._accounts.series.rounds, 1e9)
-            ticks = EventTicks([c.round + 0.5 for c in compactions], [self._pen(c.kind) for c in compactions], extent)
+            ticks = EventTicks(
+                [c.round + 0.5 for c in compactions], [self._event_pen(c.kind) for c in compactions], extent
+            )
             self._events = [ticks]
         else:
             named = self._names_fit(compactions)
@@ -202,11 +223,10 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
             item.setZValue(12)
             self.addItem(item, ignoreBounds=True)
 
-    def _pen(self, kind: str) -> QPen:
+    def _event_pen(self, kind: str) -> QPen:
         colours = self._theme.colours
         style = Qt.PenStyle.DashLine if kind in ("micro", "silent") else Qt.PenStyle.SolidLine
-        pen: QPen = pg.mkPen(colours.warning if kind == "silent" else colours.accent, width=1.2, style=style)
-        return pen
+        return self._pen(colours.warning if kind == "silent" else colours.accent, style)
 
     def _names_fit(self, compactions: Sequence[Compaction]) -> bool:
         """Whether the names of compactions stand side by side when the whole session is shown."""
@@ -218,7 +238,7 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
         return bool(nearest * float(self._main.vb.width()) >= widest * self._accounts.series.rounds)
 
     def _event_line(self, compaction: Compaction, named: bool) -> pg.InfiniteLine:
-        pen = self._pen(compaction.kind)
+        pen = self._event_pen(compaction.kind)
         glyph = _EVENT_GLYPHS.get(compaction.kind, "▼")
         line = pg.InfiniteLine(
             pos=compaction.round + 0.5,
@@ -226,7 +246,7 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
             pen=pen,
             label=f"{glyph} {compaction.kind}" if named else glyph,
             # At the foot: the limits have their names at the top.
-            labelOpts={"position": 0.08, "color": pen.color(), "movable": False, "fill": self._veil()},
+            labelOpts={"position": 0.08, "color": pen.color(), "movable": False, "fill": self._theme.named("base")},
         )
         line.setToolTip(event_title(compaction.kind))
         return line
@@ -236,60 +256,46 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
             self.removeItem(line)
         self._limits = []
         if self._current is None:
+            self.names.set_names((), self.font(), self._theme.named("base"))
             return
         t = self._current.thresholds
         colours = self._theme.colours
         wanted: list[tuple[int, str, str, Qt.PenStyle]] = [
-            (t.window, f"window {short_tokens(t.window)}", colours.muted, Qt.PenStyle.SolidLine),
-            (t.blocking_limit, f"blocking {short_tokens(t.blocking_limit)}", colours.error, Qt.PenStyle.SolidLine),
-            (t.warning, f"warning {short_tokens(t.warning)}", colours.warning, Qt.PenStyle.DotLine),
+            (t.blocking_limit, "blocking", colours.error, Qt.PenStyle.SolidLine),
+            (t.warning, "warning", colours.warning, Qt.PenStyle.DotLine),
+            (t.window, "window", colours.muted, Qt.PenStyle.SolidLine),
         ]
         if t.auto_compact_on:
-            name = f"auto-compact {short_tokens(t.auto_compact_threshold)}"
-            wanted.insert(2, (t.auto_compact_threshold, name, colours.accent, Qt.PenStyle.DashLine))
+            wanted.insert(0, (t.auto_compact_threshold, "auto-compact", colours.accent, Qt.PenStyle.DashLine))
         if t.error != t.warning:
-            wanted.append((t.error, f"error {short_tokens(t.error)}", colours.error, Qt.PenStyle.DotLine))
-        places = self._label_places([text for _, text, _, _ in wanted])
-        for number, (tokens, text, colour, style) in enumerate(wanted):
-            line = pg.InfiniteLine(
-                pos=tokens,
-                angle=0,
-                pen=pg.mkPen(colour, width=1.2, style=style),
-                label=text if number in places else None,
-                labelOpts={
-                    "position": places.get(number, 0.0),
-                    "color": colour,
-                    "fill": self._veil(),
-                    # The window is the top of the chart: its name has no room above the line.
-                    "anchors": [(0, int(number > 0))] * 2,
-                },
-            )
+            wanted.append((t.error, "error", colours.error, Qt.PenStyle.DotLine))
+        for tokens, _name, colour, style in wanted:
+            line = pg.InfiniteLine(pos=tokens, angle=0, pen=self._pen(colour, style))
             line.setZValue(10)
             self.addItem(line, ignoreBounds=True)
             self._limits.append(line)
+        names = [
+            LineName(tokens, f"{name} {short_tokens(tokens)}", QColor(colour))
+            for tokens, name, colour, _style in wanted
+        ]
+        self.names.set_names(names, self.font(), self._theme.named("base"))
+        self._place_names()
 
-    def _label_places(self, texts: Sequence[str]) -> dict[int, float]:
-        """Where each name begins, as a share of the width: one behind the other, because limits lie close together.
+    def _place_names(self, *_: object) -> None:
+        """Let the names of limits stand beside the compactions in view, unless those are only ticks at the top."""
+        (left, right), _y = self._main.vb.viewRange()
+        compactions = self._accounts.series.compactions if self._accounts is not None else ()
+        seen = [c.round + 0.5 for c in compactions if left <= c.round + 0.5 <= right]
+        across = self._main.vb.mapFromView
+        self.names.set_in_the_way([across(pg.Point(x, 0)).x() for x in seen] if len(seen) <= MOST_LINES else [])
 
-        Those that have no room are left out, the window's first: the axis ends there.
-        """
-        width = max(1.0, float(self._main.vb.width()))
-        places: dict[int, float] = {}
-        left = width * 0.01
-        needed = [self.fontMetrics().horizontalAdvance(text) + _LABEL_MARGIN for text in texts]
-        room = sum(needed) <= width
-        for number in range(len(texts)):
-            if (number == 0 and not room) or left + needed[number] > width:
-                continue
-            places[number] = left / width
-            left += needed[number]
-        return places
+    def _height_of(self, tokens: float) -> float:
+        """Where some tokens lie in the view box, in its pixels."""
+        return float(self._main.vb.mapFromView(pg.Point(0, tokens)).y())
 
-    def _veil(self) -> QColor:
-        """What lies behind a label: enough for the text, not so much that it hides the data."""
-        colour = QColor(self._theme.colours.base)
-        colour.setAlpha(170)
-        return colour
+    def _room_of_names(self) -> QRectF:
+        room: QRectF = self._main.vb.rect()
+        return room
 
     def _fit_height(self) -> None:
         """From 0 to the fullest round, and to the limits when they are near or asked for."""
@@ -301,6 +307,12 @@ class ContextPlot(pg.PlotWidget):  # type: ignore[misc]
                 if self.show_limits or limit <= top * 1.5:
                     top = max(top, float(limit))
         self._main.vb.setYRange(0, max(top, 1.0) * 1.06, padding=0)
+
+    def event(self, event: QEvent) -> bool:
+        """Follow the window to a screen with other pixels: pens are counted in them."""
+        if event.type() == QEvent.Type.DevicePixelRatioChange:
+            self.recolour()
+        return bool(super().event(event))
 
     # Mouse and keys -------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
@@ -10,6 +10,9 @@ from inspector.theme import Theme
 from inspector.views.charts.context_plot import category_colours
 
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_SWATCH = 14
+_RESIDUAL = "Hidden thinking, computed: recorded output or growth that no visible block explains."
 _TIPS = {
     Category.SYSTEM_AND_TOOLS: "What is sent and is not in the transcript: system prompt, tool schemas, memory files.",
     Category.SUMMARY: "The summary that a compaction wrote.",
@@ -47,8 +50,12 @@ class Legend(QTableWidget):
         header.resizeSection(1, width * 12)
         header.resizeSection(2, width * 10)
         self.setMinimumWidth(width * 48)
-        self._row_of = {category: row for row, category in enumerate(reversed(Category), 1)}
-        titles = {0: "Context", len(Category) + 1: "Hidden thinking"}
+        # Hidden thinking is no part of its own: it stands below the thinking that it is counted in.
+        order = [None, *reversed(Category)]
+        self._hidden_row = order.index(Category.THINKING) + 1
+        order.insert(self._hidden_row, None)
+        self._row_of = {category: row for row, category in enumerate(order) if category is not None}
+        titles = {0: "Context", self._hidden_row: "of it hidden"}
         titles |= {row: category.title for category, row in self._row_of.items()}
         for row in range(self.rowCount()):
             for column, text in enumerate((titles[row], "", "")):
@@ -58,6 +65,11 @@ class Legend(QTableWidget):
                 self.setItem(row, column, item)
         for category, row in self._row_of.items():
             self._cell(row, 0).setToolTip(_TIPS[category])
+        self._cell(self._hidden_row, 0).setToolTip(_RESIDUAL)
+        for column in range(3):
+            title = self.horizontalHeaderItem(column)
+            if title is not None:
+                title.setTextAlignment(_RIGHT if column else _LEFT)
         self.recolour()
 
     def recolour(self) -> None:
@@ -65,6 +77,7 @@ class Legend(QTableWidget):
         colours = category_colours(self._theme)
         for category, row in self._row_of.items():
             self._cell(row, 0).setIcon(_swatch(colours[category], QColor(self._theme.colours.border)))
+        self._cell(self._hidden_row, 0).setIcon(_swatch(colours[Category.THINKING], None))
         font = self.font()
         font.setBold(True)
         for column in range(3):
@@ -86,8 +99,7 @@ class Legend(QTableWidget):
         for category, row in self._row_of.items():
             self._set(row, int(parts[category]), total, method)
         self._set(0, total, total, "Recorded: input + cache read + cache creation of the response.")
-        residual = "Computed: recorded output or growth that no visible block explains."
-        self._set(len(Category) + 1, int(series.hidden_thinking[number - 1]), total, residual)
+        self._set(self._hidden_row, int(series.hidden_thinking[number - 1]), total, _RESIDUAL)
 
     def _cell(self, row: int, column: int) -> QTableWidgetItem:
         found = self.item(row, column)
@@ -101,10 +113,12 @@ class Legend(QTableWidget):
             self._cell(row, column).setToolTip(method)
 
 
-def _swatch(colour: QColor, border: QColor) -> QIcon:
-    pixmap = QPixmap(14, 14)
-    pixmap.fill(border)
+def _swatch(colour: QColor, border: QColor | None) -> QIcon:
+    """A square in the colour; without a border a small one further in, for what is a part of the row above."""
+    pixmap = QPixmap(_SWATCH, _SWATCH)
+    pixmap.fill(border if border is not None else Qt.GlobalColor.transparent)
+    inside = QRect(1, 1, _SWATCH - 2, _SWATCH - 2) if border is not None else QRect(_SWATCH - 7, 4, 6, 6)
     painter = QPainter(pixmap)
-    painter.fillRect(1, 1, 12, 12, colour)
+    painter.fillRect(inside, colour)
     painter.end()
     return QIcon(pixmap)
