@@ -72,7 +72,8 @@ class Responses:
 
     def __init__(self, ledger: Ledger, apart: bool = False) -> None:
         self.names = ledger.names
-        self.rows: npt.NDArray[Any] = np.concatenate(ledger.parts) if ledger.parts else np.zeros(0, ROW)
+        # With the dtype given nothing is promoted, which would compare all fields of all parts.
+        self.rows: npt.NDArray[Any] = np.concatenate([np.zeros(0, ROW), *ledger.parts], dtype=ROW)
         rows = self.rows
         self.response_of = _number_responses(rows, apart)
         self.count = int(self.response_of.max()) + 1 if len(rows) else 0
@@ -89,8 +90,13 @@ class Responses:
         self.finish: Ints = np.zeros(self.count, np.int64)
         np.maximum.at(self.finish, self.response_of[here], rows["time"][here])
         self.charges = _charges(self, ledger.transcripts)
-        self.files = _file_usage(self, ledger.files)
+        self._file_names = list(ledger.files)
         self.client_totals: list[ClientTotals] = ledger.client_totals
+
+    @cached_property
+    def files(self) -> list[FileUsage]:
+        """What each file contributed, in the order they were added."""
+        return _file_usage(self, self._file_names)
 
     @cached_property
     def tokens(self) -> Ints:
@@ -156,16 +162,20 @@ class Ledger:
         """
         file = len(self.files)
         rows = rows_of_transcript(transcript, file, self.names, ends)
-        bounds = [0, *np.searchsorted(rows["record"], ends).tolist()]
         iterations = _iterations(transcript, rows)
+        bounds = [0, *np.searchsorted(rows["record"], ends).tolist()]
+        embedded: list[npt.NDArray[Any]] = []
         for number, (end, covered) in enumerate(zip(ends, covered_agents, strict=True)):
             first, last = bounds[number], bounds[number + 1]
             records = slice(ends[number - 1] if number else 0, end)
-            progress = rows_of_progress(transcript, file + number, self.names, covered, records)
-            part = rows[first:last]
-            self.parts.append(np.concatenate([part, progress]) if len(progress) else part)
+            embedded.append(rows_of_progress(transcript, file + number, self.names, covered, records))
             self.transcripts.append({row - first: found for row, found in iterations.items() if first <= row < last})
             self.files.append((transcript.name, False))
+        if any(map(len, embedded)):
+            for first, last, progress in zip(bounds[:-1], bounds[1:], embedded, strict=True):
+                self.parts += [rows[first:last], progress]
+        else:
+            self.parts.append(rows)
 
     def add_session(self, session: Session) -> int:
         """Read a session with its subagents' files; returns the number of the main file."""

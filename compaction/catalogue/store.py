@@ -191,13 +191,14 @@ def _update_rows(connection: Connection, rows: list[dict[str, Any]]) -> None:
 
 def _add_responses(connection: Connection, found: Sequence[tuple[int, ScannedResponses]]) -> None:
     """Add responses to transcripts (by id) that have none with these keys."""
-    rows = np.concatenate([responses.array() for _, responses in found]) if found else np.zeros(0, SCANNED)
+    rows = np.frombuffer(b"".join(responses.rows for _, responses in found), SCANNED)
     counts = [len(responses) for _, responses in found]
     bases = np.cumsum([0, *(len(responses.models) for _, responses in found)])[:-1]
     names = [name for _, responses in found for name in responses.models]
     columns: dict[str, Iterable[Any]] = {name: rows[name].tolist() for name in RESPONSE_COLUMNS}
     columns["model"] = map(names.__getitem__, (rows["model"] + np.repeat(bases, counts)).tolist())
-    columns["cost_usd"] = (None if cost != cost else cost for cost in rows["cost_usd"].tolist())
+    if np.isnan(rows["cost_usd"]).any():
+        columns["cost_usd"] = [None if cost != cost else cost for cost in rows["cost_usd"].tolist()]
     ids = np.repeat(np.array([number for number, _ in found], np.int64), counts).tolist()
     _insert(connection, RESPONSE, ("transcript_id", *RESPONSE_COLUMNS), list(zip(ids, *columns.values(), strict=True)))
 
@@ -208,9 +209,15 @@ def _join_responses(connection: Connection, found: Sequence[tuple[int, ScannedRe
     Such a response keeps its place and time, and the larger figures.
     """
     key = sa.tuple_(RESPONSE.c.transcript_id, RESPONSE.c.message_key)
+    new = {(number, k) for number, responses in found for k in responses.array()["message_key"].tolist()}
+    have: set[tuple[int, int]] = set()
+    for part in in_parts(number for number, _ in found):
+        # All keys of the files: asking for those of the slice would take longer for each than reading one.
+        keys = sa.select(RESPONSE.c.transcript_id, RESPONSE.c.message_key).where(RESPONSE.c.transcript_id.in_(part))
+        have.update(new.intersection(connection.execute(keys).cursor.fetchall()))
     columns = ("transcript_id", *RESPONSE_COLUMNS)
     before: dict[tuple[int, int], dict[str, Any]] = {}
-    for part in in_parts((number, k) for number, r in found for k in r.array()["message_key"].tolist()):
+    for part in in_parts(have):
         query = sa.select(*(RESPONSE.c[name] for name in columns)).where(key.in_(part))
         for row in connection.execute(query).mappings():
             before[row["transcript_id"], row["message_key"]] = dict(row)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 import msgspec
@@ -254,28 +254,25 @@ def _flags(records: list[_Record]) -> npt.NDArray[np.uint32]:
     return flags
 
 
-def _add_blocks(start: int, messages: list[_Message | None], index: Index) -> tuple[list[int], npt.NDArray[np.uint32]]:
+def _add_blocks(
+    start: int, messages: list[_Message | None], index: Index
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
     """List the tool calls and results; returns each record's first block and the flag of records with a result."""
-    found: list[tuple[int, int, int, int]] = []
-    first_block: list[int] = []
+    contents = [m.content if m is not None and isinstance(m.content, list) else () for m in messages]
+    blocks = list(chain.from_iterable(contents))
+    kinds = np.array([BLOCK_KIND[b.type] for b in blocks], np.uint8)
+    results = kinds == _TOOL_RESULT
+    uses = (kinds == _USES[0]) | (kinds == _USES[1])
+    chosen = np.flatnonzero(results | uses)
+    positions = np.repeat(np.arange(len(contents)), list(map(len, contents)))
+    rows = np.zeros(len(chosen), BLOCK)
+    rows["record"] = positions[chosen] + start
+    rows["type"] = kinds[chosen]
+    rows["tool"][uses[chosen]] = index.tools.of([blocks[n].name for n in np.flatnonzero(uses).tolist()])
+    rows["flags"][results[chosen]] = [_ERROR if blocks[n].is_error else 0 for n in np.flatnonzero(results).tolist()]
     flags = np.zeros(len(messages), np.uint32)
-    base = index.blocks.length
-    tool = index.tools.number
-    for position, message in enumerate(messages):
-        first_block.append(base + len(found))
-        if message is None or not isinstance(message.content, list):
-            continue
-        for block in message.content:
-            kind = BLOCK_KIND[block.type]
-            if kind == _TOOL_RESULT:
-                found.append((position, kind, 0, _ERROR if block.is_error else 0))
-                flags[position] = _HAS_RESULT
-            elif kind in _USES:
-                found.append((position, kind, tool(block.name or ""), 0))
-    rows = np.zeros(len(found), BLOCK)
-    if found:
-        positions, rows["type"], rows["tool"], rows["flags"] = zip(*found, strict=True)
-        rows["record"] = np.array(positions) + start
+    flags[positions[results]] = _HAS_RESULT
+    first_block = index.blocks.length + np.searchsorted(positions[chosen], np.arange(len(messages)))
     index.blocks.extend(rows)
     return first_block, flags
 

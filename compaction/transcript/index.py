@@ -435,7 +435,8 @@ def _result(block: Block) -> tuple[int, int]:
 def _counts(values: list[int]) -> npt.NDArray[np.int64]:
     """Token counts as an array, clamped to what a column holds (a hostile file may claim any integer)."""
     try:
-        return np.clip(np.fromiter(values, np.int64, len(values)), -_I32, _I32)
+        # Not np.clip: its own checks take longer than the work on a batch.
+        return np.minimum(np.maximum(np.fromiter(values, np.int64, len(values)), -_I32), _I32)
     except OverflowError:
         return np.array([max(-_I32, min(v, _I32)) for v in values], np.int64)
 
