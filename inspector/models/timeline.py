@@ -14,6 +14,7 @@ from compaction.conversation import Compaction, Conversation
 from compaction.strategies.what_if import SimulatedEvent
 from compaction.summaries.audit import recorded_summary
 from compaction.transcript import Flag, RecordKind
+from inspector.models.round_table import event_title
 
 if TYPE_CHECKING:
     from compaction.accounting.accounts import SessionAccounts
@@ -24,6 +25,12 @@ _LISTED = 500
 
 SIGNS = {"auto": "▼", "manual": "◆", "legacy": "▼", "micro": "▽", "silent": "?", "simulated": "△"}
 """One sign for each kind of compaction, the same on the strip and in lists."""
+_WITHOUT_SUMMARY = {
+    "micro": "clearing tool results asks no model for a summary",
+    "silent": "the context fell between two responses, and no record says why",
+    "simulated": "a simulation writes none and changes no record",
+}
+"""Why these kinds have neither a summary nor records that came back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +52,32 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Fact:
+    """One figure of a step.
+
+    Attributes:
+        name, value, method: as shown; the method is empty where there is no value.
+        tip: where the value stands in the file, or how it is made.
+    """
+
+    name: str
+    value: str
+    method: str
+    tip: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StepDetail:
     """What a step shows.
 
     Attributes:
-        facts: name, value, method.
+        facts: its figures.
         before, after: tokens by category index; None where they are not known.
         summary: the summary's text, "" when there is none.
         replaced, preserved, attached: records as (line, text); `replaced_count` is the whole number.
     """
 
-    facts: tuple[tuple[str, str, str], ...]
+    facts: tuple[Fact, ...]
     before: tuple[int, ...] | None
     after: tuple[int, ...] | None
     summary: str
@@ -65,10 +87,62 @@ class StepDetail:
     attached: tuple[tuple[int, str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class EmptyReasons:
+    """One sentence for each part of a step that may be empty."""
+
+    summary: str
+    replaced: str
+    preserved: str
+    attached: str
+
+
+def reasons_of(kind: str) -> EmptyReasons:
+    """Why a part of a step of this kind has no content, when it has none."""
+    why = _WITHOUT_SUMMARY.get(kind)
+    if why is None:
+        return EmptyReasons(
+            "No summary follows this compaction in the file.",
+            "No message stands before this compaction in the file.",
+            "No message was kept verbatim: the summary stands for all of them.",
+            "The client attached nothing again before the next response.",
+        )
+    replaced = {
+        "micro": "The record does not name the results that were cleared.",
+        "silent": f"It is not known what went: {why}.",
+        "simulated": "A simulation changes no record.",
+    }[kind]
+    return EmptyReasons(
+        f"No summary belongs to this step: {why}.",
+        replaced,
+        f"Nothing was kept apart: {why}.",
+        f"Nothing was attached again: {why}.",
+    )
+
+
+def kind_title(kind: str) -> str:
+    """A kind of step in words."""
+    return "simulated compaction" if kind == "simulated" else event_title(kind)
+
+
+def legend_of(steps: Sequence[Step]) -> str:
+    """The signs of the kinds of compaction that appear, with what they stand for."""
+    kinds = {step.kind for step in steps}
+    return "   ".join(f"{sign} {kind_title(kind)}" for kind, sign in SIGNS.items() if kind in kinds)
+
+
+def counted(steps: Sequence[Step]) -> str:
+    """How many compactions are on record, and how many are only seen by the fall of the context."""
+    recorded = sum(s.compaction is not None and s.kind != "silent" for s in steps)
+    silent = sum(s.kind == "silent" for s in steps)
+    text = f"{recorded:,} recorded compaction{'' if recorded == 1 else 's'}"
+    return text + (f" and {silent:,} without a record" if silent else "")
+
+
 def recorded_steps(conversation: Conversation) -> list[Step]:
     """The compactions in the file, by position."""
     return [
-        Step(c.kind, c.round, f"{SIGNS[c.kind]} {c.kind} after API round {c.round}, line {c.line}", c)
+        Step(c.kind, c.round, f"{SIGNS[c.kind]} {kind_title(c.kind)} after API round {c.round:,}, line {c.line:,}", c)
         for c in conversation.compactions
     ]
 
@@ -79,7 +153,8 @@ def simulated_steps(events: Sequence[SimulatedEvent]) -> list[Step]:
         Step(
             "simulated",
             e.round,
-            f"{SIGNS['simulated']} {e.strategy} after API round {e.round}: {e.tokens_before:,} → {e.tokens_after:,}",
+            f"{SIGNS['simulated']} {e.strategy} after API round {e.round:,}: "
+            f"{e.tokens_before:,} → {e.tokens_after:,} tokens",
             event=e,
         )
         for e in events
@@ -154,36 +229,57 @@ def _lines(c: Conversation, records: Sequence[int]) -> tuple[tuple[int, str], ..
     return tuple((int(t.line[r]), f"{t.type_name(r)}: {t.preview(r, 160)}") for r in records)
 
 
-def _tokens(value: int | None) -> str:
-    return "unknown" if value is None else f"{value:,} tokens"
+def _fact(name: str, value: str | None, method: str, tip: str) -> Fact:
+    """A figure as it is shown: what is not on record says so, and has no method."""
+    return Fact(name, value, method, tip) if value is not None else Fact(name, "not recorded", "", tip)
 
 
-def _recorded_facts(c: Conversation, compaction: Compaction) -> list[tuple[str, str, str]]:
+def _tokens(value: int | None) -> str | None:
+    return None if value is None else f"{value:,} tokens"
+
+
+def _recorded_facts(c: Conversation, compaction: Compaction) -> list[Fact]:
     payload = c.transcript.payload(compaction.record)
-    details = payload.get("compactMetadata") or payload.get("microcompactMetadata") or {}
+    key = "compactMetadata" if isinstance(payload.get("compactMetadata"), dict) else "microcompactMetadata"
+    found = payload.get(key)
+    details = found if isinstance(found, dict) else {}
+    duration, saved = details.get("durationMs"), details.get("tokensSaved")
+    usage = "Input + cache read + cache creation of the {} response on record."
     facts = [
-        ("kind", compaction.kind, "recorded" if compaction.kind != "silent" else "computed from the fall"),
-        ("context before", _tokens(compaction.context_before), "recorded"),
-        ("context after", _tokens(compaction.context_after), "recorded"),
-        ("preTokens", _tokens(compaction.pre_tokens), "recorded"),
-        ("postTokens", _tokens(compaction.post_tokens), "recorded"),
-        ("messages preserved", str(compaction.preserved), "recorded"),
+        Fact(
+            "kind",
+            kind_title(compaction.kind),
+            "recorded" if compaction.kind != "silent" else "computed from the fall",
+            f"“{compaction.kind}”",
+        ),
+        _fact("context before", _tokens(compaction.context_before), "recorded", usage.format("last")),
+        _fact("context after", _tokens(compaction.context_after), "recorded", usage.format("first")),
+        _fact("context before, by the client", _tokens(compaction.pre_tokens), "recorded", f"Field preTokens of {key}"),
+        _fact(
+            "context after, by the client", _tokens(compaction.post_tokens), "recorded", f"Field postTokens of {key}"
+        ),
+        Fact("messages kept verbatim", f"{compaction.preserved:,}", "recorded", f"Counted from {key}"),
+        _fact(
+            "duration",
+            f"{duration / 1000:,.1f} s" if isinstance(duration, int) else None,
+            "recorded",
+            f"Field durationMs of {key}",
+        ),
     ]
-    duration = details.get("durationMs") if isinstance(details, dict) else None
-    facts.append(("duration", f"{duration / 1000:.1f} s" if isinstance(duration, int) else "unknown", "recorded"))
-    saved = details.get("tokensSaved") if isinstance(details, dict) else None
     if isinstance(saved, int):
-        facts.append(("tokensSaved", f"{saved:,} tokens", "recorded by the client"))
+        facts.append(Fact("freed, by the client", f"{saved:,} tokens", "recorded", f"Field tokensSaved of {key}"))
     return facts
 
 
-def _cost_facts(accounts: SessionAccounts, compaction: Compaction) -> list[tuple[str, str, str]]:
+def _cost_facts(accounts: SessionAccounts, compaction: Compaction) -> list[Fact]:
     found = next((c for c in accounts.compactions if c.compaction == compaction), None)
     if found is None:
         return []
     return [
-        ("cost of its own call", _dollars(found.call), str(found.call.method)),
-        ("cost of writing the cache again", _dollars(found.rebuild), str(found.rebuild.method)),
+        Fact("cost of its own call", _dollars(found.call), str(found.call.method), found.call.source),
+        Fact(
+            "cost of writing the cache again", _dollars(found.rebuild), str(found.rebuild.method), found.rebuild.source
+        ),
     ]
 
 
@@ -191,15 +287,15 @@ def _dollars(figure: Figure) -> str:
     return "unknown" if figure.value is None else f"${figure.value:,.4f}"
 
 
-def _simulated_facts(step: Step) -> tuple[tuple[str, str, str], ...]:
+def _simulated_facts(step: Step) -> tuple[Fact, ...]:
     event = step.event
     if event is None:
         return ()
     return (
-        ("strategy", event.strategy, "simulated"),
-        ("context before", f"{event.tokens_before:,} tokens", "estimated"),
-        ("context after", f"{event.tokens_after:,} tokens", "estimated"),
-        ("freed", f"{event.tokens_before - event.tokens_after:,} tokens", "estimated"),
+        Fact("strategy", event.strategy, "simulated"),
+        Fact("context before", f"{event.tokens_before:,} tokens", "estimated"),
+        Fact("context after", f"{event.tokens_after:,} tokens", "estimated"),
+        Fact("freed", f"{event.tokens_before - event.tokens_after:,} tokens", "estimated"),
     )
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QStyle, QStyleOptionSlider
 from pytestqt.qtbot import QtBot
 
 from compaction.conversation import open_session
 from compaction.resources import resource
 from inspector.context import AppContext
 from inspector.documents.document import Document
+from inspector.models.timeline import SIGNS
+from inspector.views.timeline.strip import TimelineStrip
 from inspector.views.timeline.view import TimelineView
 
 WAIT = 20_000
@@ -54,7 +58,7 @@ def test_a_step_shows_its_summary_what_it_replaced_and_the_recorded_figures(view
     qtbot.waitUntil(lambda: "Primary Request" in view.summary.text, timeout=WAIT)
     compaction = view.steps[number].compaction
     assert compaction is not None
-    assert names(view)["preTokens"] == f"{compaction.pre_tokens:,} tokens"
+    assert names(view)["context before, by the client"] == f"{compaction.pre_tokens:,} tokens"
     assert view.replaced.rowCount() > 0
     assert view._document.selection.record == compaction.record
 
@@ -86,3 +90,65 @@ def test_play_goes_through_all_of_them_and_stops(view: TimelineView, qtbot: QtBo
     view.play.setChecked(True)
     qtbot.waitUntil(lambda: not view.play.isChecked(), timeout=WAIT)
     assert view.current == len(view.steps) - 1
+
+
+def test_a_step_opens_on_what_it_has_and_says_why_the_rest_is_empty(view: TimelineView, qtbot: QtBot) -> None:
+    view.select(next(n for n, s in enumerate(view.steps) if s.kind == "micro"))
+    qtbot.waitUntil(lambda: view.texts.currentIndex() == 1, timeout=WAIT)
+    assert view.replaced.rowCount() > 0
+    assert not view.pages[0].has_content
+    assert "asks no model" in view.pages[0].sentence.text()
+    view.select(next(n for n, s in enumerate(view.steps) if s.kind == "auto"))
+    qtbot.waitUntil(lambda: view.texts.currentIndex() == 0, timeout=WAIT)
+    assert view.pages[0].has_content
+
+
+def test_what_is_not_on_record_says_so_and_claims_no_method(view: TimelineView) -> None:
+    rows = {name: row for row, name in enumerate(names(view))}
+    assert not any("Tokens" in name for name in rows)
+    missing = [row for name, row in rows.items() if names(view)[name] == "not recorded"]
+    assert missing
+    for row in missing:
+        method = view.facts.item(row, 2)
+        assert method is not None
+        assert method.text() == ""
+        assert "Field" in method.toolTip()
+
+
+def test_every_sign_on_the_strip_and_every_colour_of_the_bars_is_explained(view: TimelineView) -> None:
+    for step in view.steps:
+        assert SIGNS[step.kind] in view.signs.text()
+    assert view.legend.text().count("■") == 9
+
+
+def test_the_sliders_handle_stands_below_the_strips_cursor(view: TimelineView) -> None:
+    view.resize(1100, 700)
+    view.show()
+    QApplication.processEvents()
+    for number in (1, view.slider.maximum() // 2, view.slider.maximum()):
+        view.slider.setValue(number)
+        option = QStyleOptionSlider()
+        view.slider.initStyleOption(option)
+        handle = view.slider.style().subControlRect(
+            QStyle.ComplexControl.CC_Slider, option, QStyle.SubControl.SC_SliderHandle, view.slider
+        )
+        middle = view.slider.mapTo(view, handle.topLeft()).x() + handle.width() / 2
+        assert abs(middle - view.strip.x_of(number)) <= 1
+
+
+def test_a_round_whose_context_is_unknown_is_hatched_never_drawn_as_zero(app_context: AppContext, qtbot: QtBot) -> None:
+    strip = TimelineStrip(app_context.theme)
+    qtbot.addWidget(strip)
+    strip.resize(400, 110)
+    strip.set_data(np.array([50_000, 60_000, 0, 40_000]), [], [])
+    assert strip.has_unknown
+    image = strip.grab().toImage()
+
+    def colours(number: int) -> set[int]:
+        x = round(strip.x_of(number))
+        return {image.pixel(x + dx, y) for dx in range(-20, 20) for y in range(40, 50)}
+
+    muted = app_context.theme.named("muted").rgb()
+    assert muted in colours(3)
+    assert muted not in colours(2)
+    assert colours(2) != colours(3)

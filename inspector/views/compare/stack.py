@@ -42,6 +42,14 @@ def paint_stack(
     painter.drawText(label, int(Qt.AlignmentFlag.AlignCenter), short_tokens(total))
 
 
+def legend_text(theme: Theme) -> str:
+    """The categories with their colours as rich text, made of our own words and colours only."""
+    return " &nbsp; ".join(
+        f'<span style="color:{category_colour(theme, c).name()}">■</span>&nbsp;{c.title.replace(" ", "&nbsp;")}'
+        for c in Category
+    )
+
+
 def short_tokens(value: int) -> str:
     """Tokens in few characters: 980, 12.3K, 167K, 1.20M."""
     if value < 1000:

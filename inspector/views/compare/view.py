@@ -24,7 +24,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from compaction.accounting.categories import Category
 from compaction.errors import CompactoscopeError
 from compaction.export.document import safe_utf8
 from compaction.export.writer import Written, write_new_file
@@ -37,12 +36,12 @@ from inspector.documents.workbench import RANKS, Column, Point, Workbench, workb
 from inspector.models.comparison import BAR_ROW, FIGURES, TEXT_ROWS, ComparisonModel
 from inspector.models.strategy_help import strategy_help
 from inspector.plain_text import plain_tip
-from inspector.views.category_colours import category_colour
 from inspector.views.compare.bar_delegate import BarDelegate
 from inspector.views.compare.break_even import BreakEven
 from inspector.views.compare.model_summary import ModelSummary
 from inspector.views.compare.report import comparison_report, exact_request
 from inspector.views.compare.settings_form import SettingsForm
+from inspector.views.compare.stack import legend_text
 from inspector.views.detail.pages import plain_label
 from inspector.views.elided_label import ElidedLabel
 from inspector.views.flow_layout import FlowLayout, together
@@ -440,9 +439,4 @@ class CompareView(QWidget):
             self._recolour()
 
     def _recolour(self) -> None:
-        theme = self._context.theme
-        parts = [
-            f'<span style="color:{category_colour(theme, c).name()}">■</span>&nbsp;{c.title.replace(" ", "&nbsp;")}'
-            for c in Category
-        ]
-        self.legend.setText(" &nbsp; ".join(parts))
+        self.legend.setText(legend_text(self._context.theme))

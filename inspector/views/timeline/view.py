@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent
+from PySide6.QtCore import QEvent, Qt, QTimer
+from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QHBoxLayout,
+    QLabel,
     QPushButton,
     QScrollArea,
     QSlider,
+    QStyle,
+    QStyleOptionSlider,
     QTabWidget,
     QVBoxLayout,
     QWidget,
@@ -28,13 +31,18 @@ from inspector.models.timeline import (
     Step,
     StepDetail,
     category_amounts,
+    counted,
     detail_of,
+    legend_of,
+    reasons_of,
     recorded_steps,
     simulated_steps,
 )
-from inspector.views.compare.stack import paint_stack
+from inspector.plain_text import plain_tip
+from inspector.views.compare.stack import legend_text, paint_stack
 from inspector.views.detail.long_text import LongTextView
 from inspector.views.detail.pages import TablePage, plain_label
+from inspector.views.timeline.content_page import ContentPage
 from inspector.views.timeline.strip import TimelineStrip
 from inspector.views.timeline.what_if_form import WhatIfForm
 from inspector.views.turning_splitter import TurningSplitter
@@ -45,6 +53,8 @@ if TYPE_CHECKING:
 
 PLAY_MILLISECONDS = 1_500
 _DEBOUNCE_MILLISECONDS = 120
+_LEAST_TEXT = 40
+"""Characters of the summary beside the figures that these leave in view."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +84,8 @@ class TimelineView(QWidget):
         self.play.setCheckable(True)
         self.simulate = QCheckBox("What if…")
         self.form = WhatIfForm()
-        self.title, self.state = plain_label(), plain_label()
+        self.title, self.state, self.signs = plain_label(), plain_label(), plain_label()
+        self.legend = QLabel()
         self.bars = _BarPair(context)
         self.facts = TablePage(("Figure", "Value", "Method"))
         self.facts.setAccessibleName("The compaction")
@@ -82,6 +93,9 @@ class TimelineView(QWidget):
         self.summary.setAccessibleName("Summary")
         self.replaced, self.preserved, self.attached = (TablePage(("Line", "Record")) for _ in range(3))
         self.texts = QTabWidget()
+        self.pages = [ContentPage(page) for page in (self.summary, self.replaced, self.preserved, self.attached)]
+        self._wanted_page = 0
+        self._facts_moved = False
         self._playing, self._again = QTimer(self), QTimer(self)
         self._build()
         self._connect()
@@ -102,35 +116,43 @@ class TimelineView(QWidget):
         bar.addWidget(self.simulate)
         for page, title in ((self.replaced, "Replaced"), (self.preserved, "Kept"), (self.attached, "Attached again")):
             page.setAccessibleName(title)
-        self.texts.addTab(self.summary, "Summary")
-        self.texts.addTab(self.replaced, "What it replaced")
-        self.texts.addTab(self.preserved, "Kept verbatim")
-        self.texts.addTab(self.attached, "Attached again")
+        titles = ("Summary", "What it replaced", "Kept verbatim", "Attached again")
+        for content, title in zip(self.pages, titles, strict=True):
+            self.texts.addTab(content, title)
         scroll = QScrollArea()
         scroll.setWidget(self.form)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setVisible(False)
         self._form_area = scroll
-        split = TurningSplitter(130)
+        self._split = split = TurningSplitter(130)
         for pane in (self.bars, self.facts, self.texts, scroll):
             split.addWidget(pane)
         split.setSizes([170, 480, 400, 240])
         split.setStretchFactor(2, 1)
-        # As wide as the strip, so that its handle stands below the strip's mark.
-        slider = QHBoxLayout()
-        slider.setContentsMargins(2, 2, 2, 2)
-        slider.addWidget(self.slider)
+        self._slider_row = QHBoxLayout()
+        self._slider_row.addWidget(self.slider)
         self.slider.setToolTip("The API round whose context is shown")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(bar)
         layout.addWidget(self.strip)
-        layout.addLayout(slider)
-        self.state.setContentsMargins(9, 0, 9, 4)
+        layout.addLayout(self._slider_row)
         self.state.setWordWrap(True)
-        layout.addWidget(self.state)
+        self.signs.setAccessibleName("Signs of the timeline")
+        said = QHBoxLayout()
+        said.setContentsMargins(9, 0, 9, 4)
+        said.setSpacing(16)
+        said.addWidget(self.state, 1)
+        said.addWidget(self.signs)
+        layout.addLayout(said)
+        self.legend.setContentsMargins(9, 0, 9, 4)
+        self.legend.setWordWrap(True)
+        self.legend.setTextFormat(Qt.TextFormat.RichText)  # our own words and colours only
+        self.legend.setAccessibleName("Parts of the bars")
+        self._recolour()
+        layout.addWidget(self.legend)
         layout.addWidget(split, 1)
         self._playing.setInterval(PLAY_MILLISECONDS)
         self._again.setSingleShot(True)
@@ -146,10 +168,36 @@ class TimelineView(QWidget):
         self.slider.valueChanged.connect(self._on_slider)
         self.simulate.toggled.connect(self._on_simulate)
         self.form.changed.connect(lambda _value: self._again.start())
+        self.texts.tabBarClicked.connect(self._on_page_wanted)
+        self._split.splitterMoved.connect(self._on_split_moved)
         self._accounting.changed.connect(self._on_accounts)
         self._document.selection_changed.connect(self._on_selection)
         for page in (self.replaced, self.preserved, self.attached):
             page.activated.connect(lambda index, page=page: self._go_to_line(page, index.row()))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Keep the slider's handle below the strip's cursor."""
+        super().resizeEvent(event)
+        self._align_slider()
+
+    def _align_slider(self) -> None:
+        """As far in as the middle of the first and the last round, which the ends of the slider stand for."""
+        option = QStyleOptionSlider()
+        self.slider.initStyleOption(option)
+        handle = self.slider.style().subControlRect(
+            QStyle.ComplexControl.CC_Slider, option, QStyle.SubControl.SC_SliderHandle, self.slider
+        )
+        margin = max(0, round(self.strip.x_of(1) - handle.width() / 2))
+        self._slider_row.setContentsMargins(margin, 2, margin, 2)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Follow a change of the theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._recolour()
+
+    def _recolour(self) -> None:
+        self.legend.setText(legend_text(self._context.theme))
 
     # Data -----------------------------------------------------------------------------------------------------
 
@@ -181,6 +229,9 @@ class TimelineView(QWidget):
         kept = self.steps[self.current] if 0 <= self.current < len(self.steps) else None
         self.steps = sorted([*recorded, *simulated], key=lambda s: s.round)
         self.strip.set_data(accounts.series.usage.context, recorded, simulated)
+        unknown = "   ▨ context not recorded" if self.strip.has_unknown else ""
+        self.signs.setText((legend_of(self.steps) + unknown).strip())
+        self._align_slider()
         self.current = next((n for n, s in enumerate(self.steps) if s == kept), -1)
         for button in (self.previous, self.next, self.play):
             button.setEnabled(bool(self.steps))
@@ -195,9 +246,8 @@ class TimelineView(QWidget):
         accounts = self._accounts
         if accounts is None:
             return
-        count = sum(step.compaction is not None for step in self.steps)
         total = dollars(accounts.cost.total_usd)
-        text = f"{accounts.series.rounds:,} API rounds, {count} recorded compactions, {total}"
+        text = f"{accounts.series.rounds:,} API rounds, {counted(self.steps)}, {total}"
         found = self._simulation if self.simulate.isChecked() else None
         if found is not None:
             text += (
@@ -226,14 +276,20 @@ class TimelineView(QWidget):
         op = Op(
             "Reading the compaction", lambda _progress: detail_of(accounts, step), token=f"step {id(self)}", quiet=True
         )
-        self._context.runner.start(op).success(self._show_detail)
+        self._context.runner.start(op).success(lambda detail: self._show_detail(detail, step.kind))
         if step.compaction is not None:
             self._document.select_record(step.compaction.record)
 
-    def _show_detail(self, detail: StepDetail) -> None:
+    def _show_detail(self, detail: StepDetail, kind: str) -> None:
         self.bars.show_bars(_Bars(detail.before, detail.after, ("just before", "just after")))
-        self.facts.set_texts(detail.facts)
-        self.summary.set_text(detail.summary or "No summary belongs to this step.")
+        self.facts.set_texts([(fact.name, fact.value, fact.method) for fact in detail.facts])
+        for row, fact in enumerate(detail.facts):
+            for column in range(self.facts.columnCount()):
+                item = self.facts.item(row, column)
+                if item is not None:
+                    item.setToolTip(plain_tip(fact.tip))
+        self._fit_facts()
+        self.summary.set_text(detail.summary)
         for page, rows in (
             (self.replaced, detail.replaced),
             (self.preserved, detail.preserved),
@@ -243,6 +299,39 @@ class TimelineView(QWidget):
         self.texts.setTabText(1, f"What it replaced ({detail.replaced_count:,})")
         self.texts.setTabText(2, f"Kept verbatim ({len(detail.preserved):,})")
         self.texts.setTabText(3, f"Attached again ({len(detail.attached):,})")
+        reasons = reasons_of(kind)
+        self.pages[0].show_content(bool(detail.summary), reasons.summary)
+        self.pages[1].show_content(bool(detail.replaced), reasons.replaced)
+        self.pages[2].show_content(bool(detail.preserved), reasons.preserved)
+        self.pages[3].show_content(bool(detail.attached), reasons.attached)
+        self._choose_page()
+
+    def _on_page_wanted(self, place: int) -> None:
+        if place >= 0:
+            self._wanted_page = place
+
+    def _choose_page(self) -> None:
+        """The page that was asked for last; the first with content where that one has none."""
+        wanted = [self._wanted_page, *range(len(self.pages))]
+        self.texts.setCurrentIndex(next((n for n in wanted if self.pages[n].has_content), self._wanted_page))
+
+    def _on_split_moved(self, _place: int, _handle: int) -> None:
+        self._facts_moved = True
+
+    def _fit_facts(self) -> None:
+        """As much width for the figures as they need, until the person divides the panes."""
+        sizes = self._split.sizes()
+        if self._facts_moved or self._split.orientation() is not Qt.Orientation.Horizontal or not sizes[1]:
+            return
+        header, spare = self.facts.horizontalHeader(), 2 * self.fontMetrics().averageCharWidth()
+        width = spare + sum(
+            max(self.facts.sizeHintForColumn(column), header.sectionSizeHint(column)) + spare
+            for column in range(self.facts.columnCount())
+        )
+        least = self.fontMetrics().averageCharWidth() * _LEAST_TEXT
+        width = min(width, sizes[1] + max(0, sizes[2] - least))
+        sizes[1], sizes[2] = width, sizes[2] + sizes[1] - width
+        self._split.setSizes(sizes)
 
     def _on_play(self, on: bool) -> None:
         self.play.setText("Stop" if on else "Play")
