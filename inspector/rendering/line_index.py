@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 _CHUNK = 1 << 20
 _MANY = 2000
 """Newlines in a chunk above which they are found in one vector step."""
+PROSE_LIMIT = 2_000_000
+"""Characters above which rows do not break at blanks: looking for them would be felt with every change of the width."""
 
 
 def line_starts(text: str) -> NDArray[np.int64]:
@@ -44,7 +46,9 @@ def _positions(piece: str) -> NDArray[np.int64]:
 class LineIndex:
     """Lines and wrapped rows of a text.
 
-    A row is a part of a line of at most `columns` characters; building is O(lines), each look-up O(log lines).
+    A row is a part of a line: at most `columns` characters and the blank behind them. It ends behind a blank where
+    there is one; a longer word is broken. In a text of more than `PROSE_LIMIT` characters, which nobody reads as
+    prose, every row but a line's last has `columns` characters. Building is O(characters), each look-up O(log rows).
 
     Attributes:
         row_count: rows at the present width.
@@ -52,38 +56,68 @@ class LineIndex:
     """
 
     def __init__(self, text: str, columns: int) -> None:
-        self._length = len(text)
+        self._text = text
         self._starts = line_starts(text)
-        ends = np.append(self._starts[1:] - 1, self._length)
-        self._lengths = ends - self._starts
+        self._ends = np.append(self._starts[1:] - 1, len(text))
         self.line_count = len(self._starts)
         self.columns = 0
         self.row_count = 0
         self._first_rows: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+        self._row_starts: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
         self.wrap(columns)
 
     def wrap(self, columns: int) -> None:
-        """Wrap every line after `columns` characters."""
+        """Wrap every line at so many characters."""
         columns = max(columns, 1)
         if columns == self.columns:
             return
         self.columns = columns
-        rows = np.maximum((self._lengths + columns - 1) // columns, 1)
-        self._first_rows = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(rows)))
+        lengths = self._ends - self._starts
+        if len(self._text) > PROSE_LIMIT:
+            counts = np.maximum((lengths + columns - 1) // columns, 1)
+            self._first_rows = _sums(counts)
+            within = np.arange(int(self._first_rows[-1])) - np.repeat(self._first_rows[:-1], counts)
+            self._row_starts = np.repeat(self._starts, counts) + within * columns
+        else:
+            counts = np.ones(self.line_count, dtype=np.int64)
+            long = {int(line): self._wrapped(int(line)) for line in np.flatnonzero(lengths > columns)}
+            for line, starts in long.items():
+                counts[line] = len(starts)
+            self._first_rows = _sums(counts)
+            self._row_starts = np.repeat(self._starts, counts)
+            for line, starts in long.items():
+                first = int(self._first_rows[line])
+                self._row_starts[first : first + len(starts)] = starts
         self.row_count = int(self._first_rows[-1])
+
+    def _wrapped(self, line: int) -> list[int]:
+        """Where the rows of a line start."""
+        text, columns = self._text, self.columns
+        start, end = int(self._starts[line]), int(self._ends[line])
+        starts = [start]
+        while end - start > columns:
+            blank = text.rfind(" ", start, start + columns + 1)
+            # Blanks alone make no row: a word too long for its row would stand below its own indentation.
+            start = blank + 1 if blank > start and not text[start:blank].isspace() else start + columns
+            if start < end:
+                starts.append(start)
+        return starts
 
     def span(self, row: int) -> tuple[int, int]:
         """Start and end offset of a row."""
         line = int(np.searchsorted(self._first_rows, row, side="right")) - 1
-        start = int(self._starts[line]) + (row - int(self._first_rows[line])) * self.columns
-        return start, min(start + self.columns, int(self._starts[line] + self._lengths[line]))
+        start = int(self._row_starts[row])
+        last = row + 1 == int(self._first_rows[line + 1])
+        return start, int(self._ends[line]) if last else int(self._row_starts[row + 1])
+
+    def last_offset(self, row: int) -> int:
+        """The last offset that lies in a row: behind its text in a line's last row, else before its last character."""
+        end = self.span(row)[1]
+        return end if row + 1 >= self.row_count or self.starts_line(row + 1) >= 0 else end - 1
 
     def row_of(self, offset: int) -> int:
         """The row an offset lies in; the end of a full row counts as the start of the next one of the line."""
-        line = self.line_of(offset)
-        within = offset - int(self._starts[line])
-        last = int(self._first_rows[line + 1]) - 1
-        return min(int(self._first_rows[line]) + within // self.columns, last)
+        return max(0, int(np.searchsorted(self._row_starts, offset, side="right")) - 1)
 
     def line_of(self, offset: int) -> int:
         """The 0-based line an offset lies in."""
@@ -93,3 +127,8 @@ class LineIndex:
         """The 0-based line that starts with this row, or -1 for a continued row."""
         line = int(np.searchsorted(self._first_rows, row, side="right")) - 1
         return line if int(self._first_rows[line]) == row else -1
+
+
+def _sums(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sums of the first 0, 1, 2, … counts."""
+    return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(counts)))

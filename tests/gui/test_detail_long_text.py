@@ -1,6 +1,8 @@
-"""The long text view: wraps by arithmetic, lays out only what is on screen, selects, copies and finds exactly."""
+"""The long text view: wraps at blanks, lays out only what is on screen, selects, copies and finds exactly."""
 
 from __future__ import annotations
+
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -26,14 +28,41 @@ def rows_by_hand(text: str, columns: int) -> list[tuple[int, int]]:
 
 @given(st.text(alphabet=st.sampled_from("ab\n日\ud800\U0001f600 "), max_size=60), st.integers(1, 9))
 def test_rows_are_those_of_a_wrap_after_so_many_characters(text: str, columns: int) -> None:
-    index = LineIndex(text, columns)
+    with patch("inspector.rendering.line_index.PROSE_LIMIT", -1):
+        index = LineIndex(text, columns)
     expected = rows_by_hand(text, columns)
     assert [index.span(row) for row in range(index.row_count)] == expected
+    check_mapping(index, text, expected)
+
+
+@given(st.text(alphabet=st.sampled_from("ab\n日\ud800\U0001f600   "), max_size=90), st.integers(1, 9))
+def test_prose_breaks_at_blanks_and_only_longer_words_are_broken(text: str, columns: int) -> None:
+    index = LineIndex(text, columns)
+    rows = [index.span(row) for row in range(index.row_count)]
+    lines: list[str] = []
+    for row, (start, end) in enumerate(rows):
+        piece = text[start:end]
+        assert len(piece) <= columns or (len(piece) == columns + 1 and piece.endswith(" "))
+        if index.starts_line(row) >= 0:
+            lines.append(piece)
+            continue
+        lines[-1] += piece
+        before = text[rows[row - 1][0] : start]
+        # Either the break is behind a blank, or what was there to break has none behind its first word.
+        assert before.endswith(" ") or " " not in (text[rows[row - 1][0] : rows[row - 1][0] + columns + 1]).lstrip(" ")
+    assert "\n".join(lines) == text
+    assert index.row_count <= len(lines) + 2 * len(text) / columns
+    check_mapping(index, text, rows)
+
+
+def check_mapping(index: LineIndex, text: str, expected: list[tuple[int, int]]) -> None:
+    """Rows, lines and offsets lead to each other."""
     assert index.line_count == text.count("\n") + 1
     for row, (start, end) in enumerate(expected):
         for offset in range(start, end):
             assert index.row_of(offset) == row
             assert index.line_of(offset) == text.count("\n", 0, offset)
+        assert index.row_of(index.last_offset(row)) == row
     firsts = [index.starts_line(row) for row in range(index.row_count)]
     assert [line for line in firsts if line >= 0] == list(range(index.line_count))
 
@@ -101,6 +130,18 @@ def test_keys_move_and_select(qtbot: QtBot, view: LongTextView) -> None:
     qtbot.keyClick(view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
     qtbot.keyClick(view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QGuiApplication.clipboard().text() == "first line\nsecond line\nthird"
+
+
+def test_up_and_down_go_through_rows_of_different_lengths(qtbot: QtBot, view: LongTextView) -> None:
+    width = view._columns()
+    view.set_text("x" * (width - 1) + " " + "short " + "y" * (width - 2) + " " + "z" * (width - 1))
+    assert view.row_count == 4
+    qtbot.keyClick(view, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
+    rows = []
+    for _ in range(4):
+        rows.append(view._index.row_of(view._caret))
+        qtbot.keyClick(view, Qt.Key.Key_Up)
+    assert rows == [3, 2, 1, 0]
 
 
 def test_page_down_goes_through_the_whole_text(qtbot: QtBot, view: LongTextView) -> None:

@@ -366,7 +366,7 @@ class LongTextView(QAbstractScrollArea):
         """Where a movement key takes the caret; None for other keys."""
         control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         row = self._index.row_of(self._caret)
-        start, end = self._index.span(row)
+        start = self._index.span(row)[0]
         match event.key():
             case Qt.Key.Key_Left:
                 return max(self._caret - 1, 0)
@@ -383,7 +383,7 @@ class LongTextView(QAbstractScrollArea):
             case Qt.Key.Key_Home:
                 return 0 if control else start
             case Qt.Key.Key_End:
-                return len(self._text) if control else end
+                return len(self._text) if control else self._index.last_offset(row)
             case _:
                 return None
 
@@ -393,8 +393,7 @@ class LongTextView(QAbstractScrollArea):
         if row >= self._index.row_count:
             return len(self._text)
         column = self._caret - self._index.span(self._index.row_of(self._caret))[0]
-        start, end = self._index.span(row)
-        return min(start + column, end)
+        return min(self._index.span(row)[0] + column, self._index.last_offset(row))
 
     def _selection(self) -> tuple[int, int]:
         return min(self._anchor, self._caret), max(self._anchor, self._caret)
