@@ -136,7 +136,7 @@ def _notes(request: WireRequest, placeless: list[Violation]) -> list[SentRow]:
     rows = [SentRow(Change.NOTE, text=violation.message, violations=[violation]) for violation in placeless]
     for name, value in (("system prompt", request.system), ("tool definitions", request.tools)):
         if value is None:
-            text = f"The transcript does not hold the {name} that {'was' if name[-1] == 't' else 'were'} sent."
+            text = f"The transcript does not hold the {name}."
             rows.append(SentRow(Change.NOTE, text=text))
         elif value:
             words = f"{name}: {len(value):,} {'entry' if len(value) == 1 else 'entries'}"

@@ -8,6 +8,8 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from compaction.summaries.audit import SummaryAudit
+from inspector.models.as_sent_rows import lines_text
+from inspector.models.columns import alignment
 
 Index = QModelIndex | QPersistentModelIndex
 _HEADERS = ("Kind", "What", "Line", "Recorded summary", "Fresh summary", "Needed again at")
@@ -30,6 +32,9 @@ class AuditRow:
 
 class AuditModel(QAbstractTableModel):
     """Rows of one or two audits of the same sources."""
+
+    figures = frozenset({2})
+    """Columns of figures: they and their titles stand at the right."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -66,9 +71,11 @@ class AuditModel(QAbstractTableModel):
         return 0 if parent.isValid() else len(_HEADERS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return _HEADERS[section]
-        return None
+        if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(_HEADERS):
+            return None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return alignment(section in self.figures)
+        return _HEADERS[section] if role == Qt.ItemDataRole.DisplayRole else None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
@@ -76,8 +83,8 @@ class AuditModel(QAbstractTableModel):
         row, column = self.rows[index.row()], index.column()
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(row, column)
-        if role == Qt.ItemDataRole.TextAlignmentRole and column == 2:
-            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return alignment(column in self.figures)
         return None
 
     @staticmethod
@@ -86,8 +93,7 @@ class AuditModel(QAbstractTableModel):
             return _presence(row.recorded, row.recorded_present)
         if column == 4:
             return _presence(row.fresh, row.fresh_present)
-        lines = ", ".join(str(n) for n in row.needed[:6]) + (" …" if len(row.needed) > 6 else "")
-        return (row.kind, row.text, str(row.line), "", "", f"lines {lines}" if lines else "")[column]
+        return (row.kind, row.text, f"{row.line:,}", "", "", lines_text(list(row.needed)) if row.needed else "")[column]
 
 
 def _presence(share: float | None, present: bool) -> str:

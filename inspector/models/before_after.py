@@ -134,6 +134,7 @@ class BeforeAfterModel(FlatTreeModel):
     """Rounds with their blocks; both sides in one row, so they scroll as one."""
 
     columns = ("Before", "Tokens", "", "After", "Tokens")
+    figures = frozenset({_LEFT_TOKENS, _RIGHT_TOKENS})
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -186,10 +187,8 @@ class BeforeAfterModel(FlatTreeModel):
         return block.after if block.change is not Change.REMOVED else f"({block.change.title})"
 
     def decoration(self, row: FlatRow, column: int, role: int) -> Any:
-        """Rounds in bold; a change's background on the side it concerns; numbers to the right; words for the signs."""
+        """Rounds in bold; a change's background on the side it concerns; words for the signs."""
         data = row.data
-        if role == Qt.ItemDataRole.TextAlignmentRole and column in (_LEFT_TOKENS, _RIGHT_TOKENS):
-            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         if role == Qt.ItemDataRole.TextAlignmentRole and column == _SIGN:
             return int(Qt.AlignmentFlag.AlignCenter)
         if isinstance(data, RoundGroup):

@@ -9,14 +9,14 @@ from inspector.models.cost_rows import CLIENT_TOTAL, CostLine
 from inspector.models.flat_tree import FlatRow, FlatTreeModel
 from inspector.rendering.visible_text import visible
 
-_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 _OPEN_AT_FIRST = frozenset({"Total", "Buckets", "Models", "Reconciliation"})
 
 
 class CostTree(FlatTreeModel):
     """Sections, lines, lines below lines; which sections are open is kept when the figures change."""
 
-    columns = ("Item", "Tokens", "USD", "Calls", "Share", "Method and source")
+    columns = ("Item", "Tokens", "USD", "Calls", "Share of USD", "Method and source")
+    figures = frozenset({1, 2, 3, 4})
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -59,11 +59,9 @@ class CostTree(FlatTreeModel):
         return visible(line.basis)
 
     def decoration(self, row: FlatRow, column: int, role: int) -> object:
-        """Sections in bold, figures to the right, the basis as a tool tip of the figures."""
+        """Sections in bold, the basis as a tool tip of the figures."""
         if role == Qt.ItemDataRole.FontRole:
             return self._bold if row.data.bold and row.level == 0 else None
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _RIGHT if 1 <= column <= 4 else None
         if role == Qt.ItemDataRole.ToolTipRole and row.data.basis:
             return visible(row.data.basis).replace("<", "‹").replace(">", "›")
         return None

@@ -118,7 +118,7 @@ class FindingsModel(FlatTreeModel):
         item: FindingGroup | Finding = row.data
         sign = SIGNS[TONES[item.severity]]
         if isinstance(item, FindingGroup):
-            return (f"{sign} {item.title} · {len(item.findings):,}", "", "")[column]
+            return (f"{sign} {len(item.findings):,} × {item.title}", "", "")[column]
         if column == 0:
             return visible(f"{sign} {item.message}")
         if column == 1:

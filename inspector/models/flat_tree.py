@@ -7,6 +7,8 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
+from inspector.models.columns import alignment
+
 Index = QModelIndex | QPersistentModelIndex
 
 _ROOT = QModelIndex()
@@ -48,6 +50,8 @@ class FlatTreeModel(QAbstractTableModel):
     toggled = Signal(object)
 
     columns: tuple[str, ...] = ("",)
+    figures: frozenset[int] = frozenset()
+    """Columns of figures: they and their titles stand at the right."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -180,15 +184,19 @@ class FlatTreeModel(QAbstractTableModel):
             return row.level
         if role == EXPANDED_ROLE:
             return row.expanded if row.expandable else None
+        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() in self.figures:
+            return alignment(figure=True)
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return self._spoken(row, index.column())
         return self.decoration(row, index.column(), role)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """Column titles."""
-        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return self.columns[section] if section < len(self.columns) else None
-        return None
+        """Column titles, each above its cells."""
+        if orientation != Qt.Orientation.Horizontal or section >= len(self.columns):
+            return None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return alignment(section in self.figures)
+        return self.columns[section] if role == Qt.ItemDataRole.DisplayRole else None
 
     def _spoken(self, row: FlatRow, column: int) -> str:
         text = self.text(row, column)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QMargins, QModelIndex, Qt
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -41,6 +40,7 @@ from inspector.rendering.parts import Code, Diff, Heading, Note, Part, Tone
 from inspector.rendering.pieces import Surroundings, json_code
 from inspector.rendering.tones import colours_for
 from inspector.views.client_chooser import ClientChooser
+from inspector.views.column_sizes import ColumnSizes
 from inspector.views.detail.pages import plain_label
 from inspector.views.detail.rich_view import RichView
 from inspector.views.flat_tree_view import FlatTreeView
@@ -68,7 +68,6 @@ class AsSentView(QWidget):
         self._job: Job[Comparison] | None = None
         self._stale = True
         self._following = False
-        self._sized = self._sizing = False
         self._wanted: tuple[int, int] | None = None
         self._wanted_place: tuple[int, int] | None = None
         self.model = AsSentModel(self)
@@ -133,7 +132,7 @@ class AsSentView(QWidget):
         layout.addLayout(bar)
         layout.addLayout(words)
         layout.addWidget(split, 1)
-        self.tree.horizontalHeader().sectionResized.connect(self._on_sized)
+        ColumnSizes(self.tree)
 
     def _connect(self) -> None:
         self.which.currentIndexChanged.connect(self._on_which)
@@ -262,21 +261,6 @@ class AsSentView(QWidget):
         super().showEvent(event)  # type: ignore[arg-type]
         if self._stale:
             self._request()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Share the width among the columns until the person sets them."""
-        super().resizeEvent(event)
-        header = self.tree.horizontalHeader()
-        if not self._sized:
-            self._sizing = True
-            header.resizeSection(0, int(self.width() * 0.38))
-            header.resizeSection(1, int(self.width() * 0.32))
-            self._sizing = False
-
-    def _on_sized(self, column: int, _old: int, _new: int) -> None:
-        # The last column stretches by itself.
-        if not self._sizing and column < 2 and self.isVisible():
-            self._sized = True
 
     def _on_comparison(self, comparison: Comparison) -> None:
         shown, bar = self.model.comparison, self.tree.verticalScrollBar()

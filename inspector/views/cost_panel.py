@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QHeaderView, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from compaction.errors import UsageError
 from inspector.context import AppContext
@@ -12,7 +12,9 @@ from inspector.documents.document import Document
 from inspector.models.cost_rows import CostLine, cost_lines
 from inspector.models.cost_tree import CostTree
 from inspector.models.flat_tree import FlatRow
+from inspector.views.column_sizes import ColumnSizes
 from inspector.views.detail.pages import plain_label
+from inspector.views.elided_label import ElidedLabel
 from inspector.views.flat_tree_view import FlatTreeView
 
 
@@ -27,7 +29,7 @@ class CostPanel(QWidget):
         self.model = CostTree(self)
         self.tree = FlatTreeView(self.model)
         self.tree.setAccessibleName("Cost of the session")
-        self.total = plain_label()
+        self.total = ElidedLabel()
         self.note = plain_label()
         self.prices = QComboBox()
         self._build()
@@ -42,7 +44,6 @@ class CostPanel(QWidget):
         font.setPointSizeF(font.pointSizeF() * 1.25)
         font.setBold(True)
         self.total.setFont(font)
-        self.total.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.prices.setAccessibleName("Price set")
         bar = QHBoxLayout()
         bar.setContentsMargins(9, 6, 8, 4)
@@ -61,15 +62,9 @@ class CostPanel(QWidget):
             self.prices.setEnabled(False)
             self.prices.setToolTip(str(error))
         self.prices.activated.connect(lambda index: self.accounting.choose(price_set=str(self.prices.itemData(index))))
-        header = self.tree.horizontalHeader()
-        header.setStretchLastSection(True)
-        width = self.fontMetrics().averageCharWidth()
-        for column, characters in enumerate((50, 17, 15, 9, 11)):
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
-            header.resizeSection(column, width * characters)
+        ColumnSizes(self.tree, self.model.figures, filler=5)
         self.note.setWordWrap(True)
         self.note.setContentsMargins(9, 4, 9, 6)
-        self.note.setMinimumHeight(int(self.fontMetrics().lineSpacing() * 2.6))
         self.note.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -101,13 +96,7 @@ class CostPanel(QWidget):
             self.tree.select_row(next((n for n, row in enumerate(rows) if row.data.title == title), 0))
 
     def _on_row(self, row: FlatRow | None) -> None:
-        line: CostLine | None = row.data if row is not None else None
-        text = ""
-        if line is not None:
-            text = line.explanation or line.basis
-            if line.record >= 0:
-                text += " Enter goes to it."
-        self.note.setText(text)
+        self.note.setText(_note(row.data) if row is not None else "")
 
     def _on_activated(self, row: FlatRow) -> None:
         line: CostLine = row.data
@@ -117,3 +106,9 @@ class CostPanel(QWidget):
                 self._context.workspace.show_view("tree")
         elif row.expandable:
             self.tree.toggle(self.model.rows.index(row))
+
+
+def _note(line: CostLine) -> str:
+    """What is to be said of a line below the list."""
+    text = line.explanation or line.basis
+    return f"{text} Enter goes to it." if line.record >= 0 else text

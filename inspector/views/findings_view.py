@@ -8,7 +8,6 @@ from PySide6.QtCore import QEvent, QMargins
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QLineEdit,
     QPushButton,
@@ -25,6 +24,7 @@ from inspector.models.flat_tree import FlatRow
 from inspector.rendering.parts import SIGNS, Note, Place, Tone
 from inspector.rendering.tones import colours_for
 from inspector.views.client_chooser import ClientChooser
+from inspector.views.column_sizes import ColumnSizes
 from inspector.views.detail.rich_view import RichView
 from inspector.views.elided_label import ElidedLabel
 from inspector.views.flat_tree_view import FlatTreeView
@@ -110,12 +110,7 @@ class FindingsView(QWidget):
         layout.addLayout(bar)
         layout.addWidget(self.state)
         layout.addWidget(split, 1)
-        width = self.fontMetrics().averageCharWidth()
-        header = self.tree.horizontalHeader()
-        header.setStretchLastSection(False)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        header.resizeSection(1, width * 16)
-        header.resizeSection(2, width * 18)
+        ColumnSizes(self.tree, optional=(2,))
 
     def _connect(self) -> None:
         self.filter.textChanged.connect(self._on_filter)

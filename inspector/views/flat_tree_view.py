@@ -3,25 +3,46 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QPalette, QPolygonF
+from PySide6.QtGui import (
+    QColor,
+    QGuiApplication,
+    QHelpEvent,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPalette,
+    QPolygonF,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QTableView,
+    QToolTip,
     QWidget,
 )
 
 from inspector.models.flat_tree import EXPANDED_ROLE, LEVEL_ROLE, FlatRow, FlatTreeModel, Index
+from inspector.plain_text import plain_tip
 from inspector.rendering.visible_text import for_qt
 from inspector.theme import DARK, LIGHT
+from inspector.views.whole_rows_table import WholeRowsTable
+
+CELL_PADDING = 4
+"""Pixels between a cell's edge and its content beyond the style's own: as far from it as the header's titles."""
 
 
 def _step(option: QStyleOptionViewItem) -> int:
     """Width of one level of indentation."""
     return int(option.fontMetrics.height() * 1.1)
+
+
+def _left(option: QStyleOptionViewItem, index: Index) -> int:
+    """Where a cell's content begins: behind indentation and arrow, in the other columns behind a gap."""
+    return (int(index.data(LEVEL_ROLE) or 0) + 1) * _step(option) if index.column() == 0 else CELL_PADDING
 
 
 def _draw_arrow(painter: QPainter, rect: QRectF, expanded: bool, colour: QColor) -> None:
@@ -48,11 +69,20 @@ class BranchDelegate(QStyledItemDelegate):
         super().initStyleOption(option, index)
         option.textElideMode = Qt.TextElideMode.ElideRight
 
+    def helpEvent(self, event: QHelpEvent, view: QAbstractItemView, option: QStyleOptionViewItem, index: Index) -> bool:
+        """The whole text of a cell that is cut, where the model has no tool tip of its own."""
+        text = str(index.data() or "")
+        if event.type() != QEvent.Type.ToolTip or not text or index.data(Qt.ItemDataRole.ToolTipRole) is not None:
+            return super().helpEvent(event, view, option, index)
+        self.initStyleOption(option, index)
+        margin = view.style().pixelMetric(QStyle.PixelMetric.PM_FocusFrameHMargin, None, view) + 1
+        room = option.rect.width() - _left(option, index) - CELL_PADDING - 2 * margin
+        cut = option.fontMetrics.horizontalAdvance(text) > room
+        QToolTip.showText(event.globalPos(), plain_tip(text) if cut else "", view)
+        return True
+
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Draw the background over the whole cell, then arrow and text."""
-        if index.column():
-            super().paint(painter, option, index)
-            return
         step = _step(option)
         level = int(index.data(LEVEL_ROLE) or 0)
         background = QStyleOptionViewItem(option)
@@ -61,7 +91,7 @@ class BranchDelegate(QStyledItemDelegate):
         style = widget.style()
         style.drawPrimitive(QStyle.PrimitiveElement.PE_PanelItemViewItem, background, painter, widget)
         expanded = index.data(EXPANDED_ROLE)
-        if expanded is not None:
+        if expanded is not None and index.column() == 0:
             left = option.rect.left() + level * step
             selected = bool(option.state & QStyle.StateFlag.State_Selected)
             role = QPalette.ColorRole.HighlightedText if selected else QPalette.ColorRole.Text
@@ -72,11 +102,11 @@ class BranchDelegate(QStyledItemDelegate):
                 option.palette.color(role),
             )
         inner = QStyleOptionViewItem(option)
-        inner.rect = option.rect.adjusted((level + 1) * step, 0, 0, 0)
+        inner.rect = option.rect.adjusted(_left(option, index), 0, -CELL_PADDING, 0)
         super().paint(painter, inner, index)
 
 
-class FlatTreeView(QTableView):
+class FlatTreeView(WholeRowsTable):
     """Rows of a `FlatTreeModel`; Left and Right close and open, `*` opens all below, Enter activates.
 
     Signals:
@@ -110,6 +140,13 @@ class FlatTreeView(QTableView):
         self._tint_selection()
         self.selectionModel().currentRowChanged.connect(self._on_current)
         model.modelReset.connect(self._on_reset)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Keep the current row in view: what stands below may need a line more for it."""
+        current, before = self.visualRect(self.currentIndex()), event.oldSize().height()
+        super().resizeEvent(event)
+        if self.currentIndex().isValid() and event.size().height() < current.bottom() < before:
+            self.scrollTo(self.currentIndex(), QAbstractItemView.ScrollHint.EnsureVisible)
 
     def changeEvent(self, event: QEvent) -> None:
         """Keep the selection's colours with the palette."""

@@ -119,8 +119,8 @@ def test_every_change_is_named_where_it_happened() -> None:
     assert texts[Change.MERGED] == "merged from 2 records, lines 2–3"
     notes = [row.text for row in comparison.rows if row.change is Change.NOTE]
     assert "a reminder is not in the file" in notes
-    assert "The transcript does not hold the system prompt that was sent." in notes
-    assert "The transcript does not hold the tool definitions that were sent." in notes
+    assert "The transcript does not hold the system prompt." in notes
+    assert "The transcript does not hold the tool definitions." in notes
 
 
 def test_what_is_recorded_beside_the_messages_is_shown() -> None:

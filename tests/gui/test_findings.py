@@ -63,12 +63,12 @@ def shown(model: FindingsModel) -> list[str]:
 
 def test_findings_are_grouped_with_the_worst_first(model: FindingsModel) -> None:
     assert shown(model) == [
-        "✖ tool use without result (R01) · 2",
+        "✖ 2 × tool use without result (R01)",
         "✖ No result for toolu_A.",
         "✖ No result for toolu_B.",
-        "▲ truncated last line · 1",
+        "▲ 1 × truncated last line",
         "▲ Line 12 ends early.",
-        "ℹ blank line · 1",
+        "ℹ 1 × blank line",
         "ℹ Line 3 holds nothing.",
     ]
     assert model.text(model.rows[0], 1) == ""
@@ -87,7 +87,7 @@ def test_the_filter_looks_at_every_fact(model: FindingsModel, text: str, count: 
 
 def test_severities_can_be_hidden(model: FindingsModel) -> None:
     model.set_filter("", ("warning",), "kind")
-    assert shown(model) == ["▲ truncated last line · 1", "▲ Line 12 ends early."]
+    assert shown(model) == ["▲ 1 × truncated last line", "▲ Line 12 ends early."]
 
 
 def test_other_groupings() -> None:

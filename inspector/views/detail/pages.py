@@ -11,7 +11,6 @@ from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QMenu,
     QPushButton,
@@ -29,6 +28,7 @@ from inspector.rendering.relations import Relation
 from inspector.rendering.tones import colours_for
 from inspector.rendering.usage_rows import UsageRow
 from inspector.rendering.visible_text import bytes_text, for_qt, visible
+from inspector.views.column_sizes import ColumnSizes
 from inspector.views.detail.long_text import LongTextView
 from inspector.views.detail.rich_view import RichView
 from inspector.views.flat_tree_view import FlatTreeView
@@ -224,6 +224,9 @@ class RawPage(QWidget):
         self.view.set_text(text, line_numbers="\n" in text)
 
 
+_CELL_PADDING = 6
+
+
 class TablePage(QTableWidget):
     """A small read-only table of texts."""
 
@@ -239,25 +242,20 @@ class TablePage(QTableWidget):
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         # As far from the edge as the header's titles.
-        self.setStyleSheet("QTableView::item { padding: 0 6px; }")
+        self.setStyleSheet(f"QTableView::item {{ padding: 0 {_CELL_PADDING}px; }}")
         header = self.horizontalHeader()
-        header.setStretchLastSection(True)
         header.setHighlightSections(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self._sizes = ColumnSizes(self, filler=len(titles) - 1, padding=_CELL_PADDING)
 
     def set_texts(self, rows: Sequence[Sequence[str]]) -> None:
-        """Show rows of texts, columns as wide as their content up to a third of the view."""
+        """Show rows of texts, columns as wide as their content where there is room."""
         self.setRowCount(len(rows))
         for number, row in enumerate(rows):
             for column, text in enumerate(row):
                 item = QTableWidgetItem(visible(text))
                 self.setItem(number, column, item)
-        header = self.horizontalHeader()
-        for column in range(self.columnCount() - 1):
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
-            self.resizeColumnToContents(column)
-            limit = self.fontMetrics().averageCharWidth() * 44
-            header.resizeSection(column, min(header.sectionSize(column) + 12, limit))
+        self._sizes.measure()
 
 
 class LinksPage(TablePage):

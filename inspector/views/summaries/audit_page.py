@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 
 from PySide6.QtCore import QMargins, Qt
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -30,15 +29,20 @@ from compaction.summaries.audit import SummaryAudit, audit_recorded, conversatio
 from inspector.context import AppContext
 from inspector.documents.document import Document
 from inspector.models.audit import AuditModel
+from inspector.views.column_sizes import ColumnSizes
 from inspector.views.detail.long_text import LongTextView
 from inspector.views.detail.pages import plain_label
+from inspector.views.flat_tree_view import CELL_PADDING
 from inspector.views.flow_layout import FlowLayout, together
 from inspector.views.summaries.model_run import ModelRun
 from inspector.views.summaries.prompt_dialog import PromptDialog
+from inspector.views.whole_rows_table import WholeRowsTable
 from inspector.work.jobs import Op
 
 _WHAT = 1
 """The column of the table with the item itself."""
+_WITH_SUMMARY = ("auto", "manual", "legacy")
+"""Kinds of compactions that write a summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class AuditPage(QWidget):
         self.recorded_text.setAccessibleName("Recorded summary")
         self.fresh_text.setAccessibleName("Fresh summary")
         self.model = AuditModel(self)
-        self.table = QTableView()
+        self.table = WholeRowsTable()
         self.table.setTabKeyNavigation(False)
         self.table.setModel(self.model)
         self.table.setAccessibleName("What of the source is in the summaries")
@@ -114,11 +118,11 @@ class AuditPage(QWidget):
         self.table.setAlternatingRowColors(True)
         self.table.setShowGrid(False)
         self.table.setWordWrap(False)
-        header = self.table.horizontalHeader()
-        header.setSectionResizeMode(_WHAT, QHeaderView.ResizeMode.Stretch)
-        width = self.fontMetrics().averageCharWidth()
-        for column, characters in ((0, 18), (2, 7), (3, 29), (4, 29), (5, 20)):
-            self.table.setColumnWidth(column, width * characters)
+        # As far from the edge and as close to each other as the rows of the other tables.
+        self.table.setStyleSheet(f"QTableView::item {{ padding: 0 {CELL_PADDING}px; }}")
+        self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.table.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().height() * 1.45))
+        ColumnSizes(self.table, self.model.figures, main=_WHAT, filler=_WHAT)
         split = QSplitter(Qt.Orientation.Vertical)
         split.addWidget(texts)
         split.addWidget(self.table)
@@ -127,17 +131,6 @@ class AuditPage(QWidget):
         layout.addLayout(bar)
         layout.addLayout(second)
         layout.addWidget(split, 1)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """In a narrow window the table scrolls sideways: a column that takes what is left would be left nothing."""
-        super().resizeEvent(event)
-        width, header = self.fontMetrics().averageCharWidth(), self.table.horizontalHeader()
-        wide = self.width() >= width * 145
-        header.setSectionResizeMode(
-            _WHAT, QHeaderView.ResizeMode.Stretch if wide else QHeaderView.ResizeMode.Interactive
-        )
-        if not wide:
-            header.resizeSection(_WHAT, width * 40)
 
     def _connect(self) -> None:
         self.compaction.currentIndexChanged.connect(lambda _index: self._show())
@@ -159,16 +152,20 @@ class AuditPage(QWidget):
         chosen = self.compaction.currentData()
         self.compaction.blockSignals(True)
         self.compaction.clear()
-        found = [c for c in conversation.compactions if c.kind in ("auto", "manual", "legacy")] if conversation else []
-        for number, compaction in enumerate(found, 1):
-            tokens = f", {compaction.pre_tokens:,} tokens" if compaction.pre_tokens else ""
-            title = f"{number}: line {compaction.line}, {compaction.kind}, after API round {compaction.round}{tokens}"
+        # Numbered among all compactions, as in the timeline: those that only clear results have no summary.
+        for number, compaction in enumerate(conversation.compactions if conversation else (), 1):
+            if compaction.kind not in _WITH_SUMMARY:
+                continue
+            tokens = f", at {compaction.pre_tokens:,} tokens by the client" if compaction.pre_tokens else ""
+            title = (
+                f"{number}: line {compaction.line:,}, {compaction.kind}, after API round {compaction.round:,}{tokens}"
+            )
             self.compaction.addItem(title, compaction.record)
         place = self.compaction.findData(chosen)
         self.compaction.setCurrentIndex(place if place >= 0 else self.compaction.count() - 1)
         self.compaction.blockSignals(False)
         for widget in (self.compaction, self.offline, self.model_button):
-            widget.setEnabled(bool(found))
+            widget.setEnabled(self.compaction.count() > 0)
         self._show()
 
     def _record(self) -> int:

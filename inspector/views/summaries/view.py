@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFocusEvent
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from inspector.context import AppContext
 from inspector.documents.document import Document
@@ -33,10 +33,15 @@ class SummariesView(QWidget):
         self.server = ServerPage(context, document)
         self.pages.addTab(self.server, "Compaction &by the API")
         settings = QPushButton("API settings…")
-        settings.setFlat(True)
         settings.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         settings.clicked.connect(self._on_settings)
-        self.pages.setCornerWidget(settings)
+        corner = QWidget()
+        row = QHBoxLayout(corner)
+        # The bar is no higher than a tab: the button gets less height, and the gap at the right of those below.
+        settings.setStyleSheet("QPushButton { padding: 1px 14px; }")
+        row.setContentsMargins(0, 2, 8, 3)
+        row.addWidget(settings)
+        self.pages.setCornerWidget(corner)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.pages)
