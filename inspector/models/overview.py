@@ -15,6 +15,8 @@ from inspector.models.outline_structure import Mask, OutlineStructure
 from inspector.theme import Role
 
 MOST_LINES = 8
+_BEGINNING = 300
+"""Characters of a record that are at hand: the view shows what it has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +86,26 @@ def _figures(session: Session, structure: OutlineStructure) -> tuple[Fact, ...]:
         Fact("Prompts", f"{prompts:,}", "user records that are neither tool results nor meta"),
         Fact("API rounds", f"{c.round_count:,}", f"{c.response_count:,} responses with those of sidechains"),
         Fact("Tool calls", f"{calls:,}", f"{orphans:,} orphans" if orphans else "each has its result"),
-        Fact("Compactions", f"{len(c.compactions):,}", "recorded and silent ones"),
+        _compacted(c),
         Fact(
             "Subagents", f"{len(session.subagents) + len(c.thread_roots) - 1:,}", "files beside it and sidechains in it"
         ),
         Fact("Damaged lines", f"{len(t.damage):,}", "", "error" if t.damage else "text"),
         Fact("Duration", _duration(c), "from the first record with a time to the last"),
     )
+
+
+def _compacted(conversation: Conversation) -> Fact:
+    """How many compactions there were, and of which kinds: not each of them is recorded, or has a summary."""
+    kinds = [compaction.kind for compaction in conversation.compactions]
+    silent = kinds.count("silent")
+    counts = (
+        (sum(kind not in ("micro", "silent") for kind in kinds), "with a summary"),
+        (kinds.count("micro"), "that only cleared results"),
+        (silent, "without a record, seen by the fall of the context"),
+    )
+    words = ", ".join(f"{count:,} {kind}" for count, kind in counts if count)
+    return Fact("Compactions" + (f", {silent:,} of them silent" if silent else ""), f"{len(kinds):,}", words)
 
 
 def _file(session: Session) -> tuple[Fact, ...]:
@@ -226,7 +241,7 @@ def _largest(structure: OutlineStructure) -> Table:
         if tokens[record]:
             round_ = int(structure.conversation.round_of[record])
             heavy = t.length[record] > 2_000_000
-            preview = f"({t.length[record] / 1e6:,.1f} MB)" if heavy else t.preview(record, 80)
+            preview = f"({t.length[record] / 1e6:,.1f} MB)" if heavy else t.preview(record, _BEGINNING)
             cells = (f"≈{int(tokens[record]):,}", f"{round_:,}" if round_ else "–", f"{t.line[record]:,}", preview)
             lines.append(Line(cells, record, float(tokens[record]) / max(1.0, largest)))
     headers = ("Tokens", "Round", "Line", "Begins with")

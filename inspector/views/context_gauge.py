@@ -121,7 +121,8 @@ class ContextGauge(QWidget):
             hidden = self.accounting.suppression.suppressed
             words = "just compacted" if hidden else _WORDS[current.state.state]
             mark = "" if current.tokens.method == "recorded" else "≈" if current.tokens.method == "estimated" else "?"
-            self.label.setText(f"{mark}{current.state.tokens:,} · {current.state.percent_left} % left {words}".rstrip())
+            text = f"{mark}{current.state.tokens:,} tokens · {left_text(current)}"
+            self.label.setText(f"{text} · {words}" if words else text)
             self.setToolTip(gauge_tip(current))
         self.setAccessibleName(f"Context: {self.label.text()}")
         self.setAccessibleDescription(self.toolTip())
@@ -143,6 +144,12 @@ class ContextGauge(QWidget):
             super().keyPressEvent(event)
 
 
+def left_text(current: CurrentContext) -> str:
+    """How much is left until auto-compact, or until the effective window ends where that is off."""
+    end = "auto-compact" if current.thresholds.auto_compact_on else "the window's end"
+    return f"{current.state.percent_left} % left until {end}"
+
+
 def gauge_tip(current: CurrentContext) -> str:
     """Method and source of every figure of the gauge."""
     t, now = current.thresholds, current.state
@@ -160,7 +167,7 @@ def gauge_tip(current: CurrentContext) -> str:
             f"Warning and error {t.warning:,} = {formulas['warning']}",
             f"Auto-compact {auto}",
             f"Blocking {t.blocking_limit:,} = {formulas['blocking_limit']}",
-            f"{now.percent_left} % left before {t.reference:,}",
+            f"{left_text(current)} at {t.reference:,}",
             f"Token budget: {now.budget_percent:.1f} % of the window, {bands[now.budget_band]}",
             f"{t.profile.title}: {t.profile.source}",
         ]

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QScrollArea,
     QTreeWidget,
@@ -21,14 +20,17 @@ from PySide6.QtWidgets import (
 from inspector.context import AppContext
 from inspector.documents.accounting import accounting_of
 from inspector.documents.document import Document
+from inspector.models.columns import alignment
 from inspector.models.overview import Fact, Overview, Table, overview_of
 from inspector.plain_text import plain_tip
-from inspector.views.context_gauge import GaugeBar
+from inspector.views.column_sizes import ColumnSizes
+from inspector.views.context_gauge import GaugeBar, left_text
 from inspector.work.jobs import Op
 
 RECORD = Qt.ItemDataRole.UserRole
 ROW_ROOM, HEADER_ROOM = 7, 13
 """Pixels of a row and of the header beyond their line of text."""
+_CELL_PADDING = 5
 TWO_COLUMNS = 110
 """Width in characters from which the tables stand in two columns."""
 
@@ -87,7 +89,7 @@ class OverviewView(QScrollArea):
     def _arrange(self) -> None:
         columns = 2 if self.viewport().width() > self.fontMetrics().averageCharWidth() * TWO_COLUMNS else 1
         for number, card in enumerate(self._cards):
-            self._tables.addWidget(card, number // columns, number % columns, Qt.AlignmentFlag.AlignTop)
+            self._tables.addWidget(card, number // columns, number % columns)
         for column in range(2):
             self._tables.setColumnStretch(column, 1 if column < columns else 0)
 
@@ -113,7 +115,7 @@ class OverviewView(QScrollArea):
             f"QLabel#muted {{ color: {colours.muted}; }}"
             f"QLabel#error {{ color: {colours.error}; }}"
             f"QTreeWidget {{ background: {colours.base}; border: 0; }}"
-            f"QTreeWidget::item {{ padding: 0 2px; }}"
+            f"QTreeWidget::item {{ padding: 0 {_CELL_PADDING}px; }}"
         )
 
 
@@ -190,6 +192,7 @@ class FactsCard(Card):
             grid.addWidget(value, number, 1)
         grid.setColumnStretch(1, 1)
         self.body.addLayout(grid)
+        self.body.addStretch(1)
 
 
 class TableCard(Card):
@@ -203,6 +206,7 @@ class TableCard(Card):
             nothing.setObjectName("muted")
             nothing.setWordWrap(True)
             self.body.addWidget(nothing)
+            self.body.addStretch(1)
             self.tree.deleteLater()
             return
         self.tree.setAccessibleName(table.title)
@@ -213,15 +217,14 @@ class TableCard(Card):
         self.tree.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.tree.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.tree.setHeaderLabels(list(table.headers))
-        right = [column > 0 and _is_number(text) for column, text in enumerate(table.lines[0].cells)]
+        right = [all(_is_number(line.cells[column]) for line in table.lines) for column in range(len(table.headers))]
         for line in table.lines:
             item = QTreeWidgetItem(list(line.cells))
             item.setData(0, RECORD, line.record)
             item.setSizeHint(len(right) - 1, QSize(0, self.fontMetrics().height() + ROW_ROOM))
             for column, text in enumerate(line.cells):
                 item.setToolTip(column, plain_tip(text) if len(text) > 24 else "")
-                if right[column]:
-                    item.setTextAlignment(column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                item.setTextAlignment(column, Qt.AlignmentFlag(alignment(right[column])))
             self.tree.addTopLevelItem(item)
         self._size_columns(right)
         if callable(go):
@@ -232,18 +235,17 @@ class TableCard(Card):
             more = QLabel(f"and {table.more:,} more")
             more.setObjectName("muted")
             self.body.addWidget(more)
+        self.body.addStretch(1)
 
     def _size_columns(self, right: list[bool]) -> None:
         header = self.tree.header()
-        header.setStretchLastSection(True)
         header.setSectionsMovable(False)
-        count = len(right)
-        for column in range(count):
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
-            if right[column]:
-                side = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-                self.tree.headerItem().setTextAlignment(column, side)
-        header.setSectionResizeMode(count - 1, QHeaderView.ResizeMode.Stretch)
+        for column, figure in enumerate(right):
+            self.tree.headerItem().setTextAlignment(column, Qt.AlignmentFlag(alignment(figure)))
+        # A figure at the end stands beside its row, not at the far edge of the card.
+        last = len(right) - 1
+        figures = [column for column, figure in enumerate(right) if figure]
+        ColumnSizes(self.tree, figures, filler=None if right[last] else last, padding=_CELL_PADDING)
         # Sizes of our own: hints are asked before the style sheet of the page holds.
         header.setFixedHeight(self.fontMetrics().height() + HEADER_ROOM)
         rows = self.tree.topLevelItemCount()
@@ -251,7 +253,8 @@ class TableCard(Card):
 
 
 def _is_number(text: str) -> bool:
-    return text.lstrip("≈").replace(",", "").isdigit() or text == "–"
+    """Whether a cell holds a figure, or what stands for one."""
+    return text.lstrip("≈").replace(",", "").isdigit() or text in ("–", "unknown")
 
 
 class ContextCard(Card):
@@ -283,9 +286,10 @@ class ContextCard(Card):
         if current is None:
             self._text.setText("Counting…" if self._accounting.running else "Not known yet.")
             return
-        lines, now = current.thresholds, current.state
+        lines = current.thresholds
         parts = [
-            f"{current.tokens.text('tokens')} of a window of {lines.window:,}, {now.percent_left} % left",
+            f"{current.tokens.text('tokens')} of a window of {lines.window:,}",
+            left_text(current),
             f"warning from {lines.warning:,}",
         ]
         if lines.auto_compact_on:

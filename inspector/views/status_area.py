@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedWidget, QWidget
 
 from inspector.context import AppContext
 from inspector.documents.document import Document
@@ -23,6 +23,8 @@ class StatusArea(QWidget):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 4, 0)
         layout.addWidget(self._stack)
+        # What the bar has left over belongs between both ends, not behind this one.
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         self.setVisible(bool(factories))
 
     def set_document(self, document: Document | None) -> None:
@@ -52,6 +54,7 @@ class StatusArea(QWidget):
             row = QWidget()
             layout = QHBoxLayout(row)
             layout.setContentsMargins(0, 0, 0, 0)
+            layout.addStretch(1)
             for factory in self._factories:
                 layout.addWidget(resolve(factory)(self._context, document))
             self._made[document] = row
