@@ -6,6 +6,7 @@ import os
 import socket
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ HEAD = "r0002"
 BUSY_SECONDS = 20.0
 """How long a writer waits for another one. Each transaction only stores what is ready, so waits are short."""
 
+_RETRY_SECONDS = 0.005
 _BEGIN = "compactoscope_begin"
 _WRITE = "BEGIN IMMEDIATE"
 _MIGRATIONS = Path(__file__).resolve().parent / "migrations"
@@ -229,7 +231,7 @@ def _explicit_transactions(engine: Engine) -> None:
     def connected(driver: Any, _record: Any) -> None:
         driver.isolation_level = None
         cursor = driver.cursor()
-        cursor.execute("PRAGMA journal_mode=WAL")
+        _use_wal(cursor)
         # With WAL, NORMAL survives a killed program; only a power cut may lose the last transactions, never the file.
         cursor.execute("PRAGMA synchronous=NORMAL")
         cursor.execute("PRAGMA foreign_keys=ON")
@@ -241,6 +243,20 @@ def _explicit_transactions(engine: Engine) -> None:
 
     event.listen(engine, "connect", connected)
     event.listen(engine, "begin", began)
+
+
+def _use_wal(cursor: sqlite3.Cursor) -> None:
+    """Switch to write-ahead logging, waiting for other programs: SQLite gives this statement up at once when two that
+    open a new file do it together, whatever the timeout."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() >= until:
+                raise
+        time.sleep(_RETRY_SECONDS)
 
 
 def _in_memory(path: Path | None, notice: str) -> Catalogue:

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -214,6 +215,21 @@ def test_a_disk_without_room_is_said(tmp_path: Path) -> None:
         assert is_sound(disk / "data" / FILE_NAME)
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_new_file_that_another_program_is_writing_is_waited_for(own_data_folder: Path) -> None:
+    own_data_folder.mkdir(exist_ok=True)
+    other = sqlite3.connect(own_data_folder / FILE_NAME, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    timer = threading.Timer(0.3, other.execute, ["COMMIT"])
+    timer.start()
+    opened = open_catalogue(folder=own_data_folder)
+    assert opened.place.kind == "sqlite"
+    assert opened.notice == ""
+    assert list_sessions(opened) == []
+    opened.close()
+    timer.join()
+    other.close()
 
 
 def test_a_locked_catalogue_can_be_read_and_says_so_to_a_writer(
