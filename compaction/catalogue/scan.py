@@ -39,6 +39,14 @@ SLICE_BYTES = 8 << 20
 
 TITLE_CHARACTERS = 200
 
+# Plain integers: a member of an enumeration takes longer to combine than a small file's column.
+_DAMAGED, _USER, _ASSISTANT = int(RecordKind.DAMAGED), int(RecordKind.USER), int(RecordKind.ASSISTANT)
+_ERRORS = int(Flag.API_ERROR | Flag.API_SYSTEM_ERROR)
+_BOUNDARIES = int(Flag.COMPACT_BOUNDARY | Flag.MICROCOMPACT_BOUNDARY)
+_ROOT_SUMMARY = int(Flag.COMPACT_SUMMARY | Flag.PARENT_NULL)
+_NOT_ASKED = int(Flag.META | Flag.COMPACT_SUMMARY | Flag.TOOL_RESULT)
+_ERROR, _TOOL_RESULT = int(BlockFlag.ERROR), int(BlockType.TOOL_RESULT)
+
 
 @dataclass(frozen=True, slots=True)
 class ScanJob:
@@ -269,10 +277,10 @@ def _summary_of(transcript: Transcript, part: FilePart) -> Summary:
     kinds, flags = transcript.kind[here], transcript.flags[here]
     if not len(kinds):
         return found
-    found.records = len(kinds) - int((kinds == RecordKind.DAMAGED).sum())
+    found.records = len(kinds) - int(np.count_nonzero(kinds == _DAMAGED))
     # Only a transcript that was read in full has damaged lines, and it holds one part alone.
     found.damaged = len(transcript.damage)
-    found.messages = int(((kinds == RecordKind.USER) | (kinds == RecordKind.ASSISTANT)).sum())
+    found.messages = int(np.count_nonzero(kinds == _USER) + np.count_nonzero(kinds == _ASSISTANT))
     stamps = transcript.timestamp_ms[here]
     stamps = stamps[stamps > 0]
     if len(stamps):
@@ -287,12 +295,12 @@ def _summary_of(transcript: Transcript, part: FilePart) -> Summary:
     found.models = [name for name in models if name != SYNTHETIC_MODEL]
     if place_of(part.path).agent_id:
         found.agent_id = next(iter(_names(transcript.agent_names, transcript.agent_number[here])), "")
-    found.api_errors = int(((flags & (Flag.API_ERROR | Flag.API_SYSTEM_ERROR)) != 0).sum())
+    found.api_errors = int(np.count_nonzero(flags & _ERRORS))
     found.compactions = _recorded_compactions(flags)
     blocks = slice(*np.searchsorted(transcript.block_record, (part.first, part.end)).tolist())
     found.tools = sorted(_names(transcript.tool_names, transcript.block_tool_number[blocks]))
-    failed = (transcript.block_flags[blocks] & BlockFlag.ERROR) != 0
-    found.tool_errors = int(((transcript.block_type[blocks] == BlockType.TOOL_RESULT) & failed).sum())
+    failed = (transcript.block_flags[blocks] & _ERROR) != 0
+    found.tool_errors = int(np.count_nonzero((transcript.block_type[blocks] == _TOOL_RESULT) & failed))
     _read_texts(transcript, here, found)
     return found
 
@@ -304,9 +312,8 @@ def _names(names: Sequence[str], numbers: npt.NDArray[Any]) -> list[str]:
 
 def _recorded_compactions(flags: npt.NDArray[np.uint32]) -> int:
     """Compactions that records tell of: boundaries, and a summary that begins a new root without one (§7)."""
-    boundaries = (flags & (Flag.COMPACT_BOUNDARY | Flag.MICROCOMPACT_BOUNDARY)) != 0
-    legacy = (flags & (Flag.COMPACT_SUMMARY | Flag.PARENT_NULL)) == (Flag.COMPACT_SUMMARY | Flag.PARENT_NULL)
-    return int(boundaries.sum() + legacy.sum())
+    summaries = np.count_nonzero((flags & _ROOT_SUMMARY) == _ROOT_SUMMARY)
+    return int(np.count_nonzero(flags & _BOUNDARIES) + summaries)
 
 
 _LOOKED_AT = 200
@@ -325,8 +332,7 @@ def _read_texts(transcript: Transcript, here: slice, found: Summary) -> None:
             newest = first + np.flatnonzero(transcript.type_number[here] == number)[::-1][:1]
             text = next((t for t in _members(transcript, newest, names[name])), "")
             setattr(found, name.replace("-", "_"), _title(text))
-    excluded = Flag.META | Flag.COMPACT_SUMMARY | Flag.TOOL_RESULT
-    asked = (transcript.kind[here] == RecordKind.USER) & ((transcript.flags[here] & excluded) == 0)
+    asked = (transcript.kind[here] == _USER) & ((transcript.flags[here] & _NOT_ASKED) == 0)
     for record in (first + np.flatnonzero(asked)[:_LOOKED_AT]).tolist():
         text = preview_of(transcript.payload(record), TITLE_CHARACTERS)
         if text and not text.startswith(("<", "Caveat:", "[Request interrupted")):

@@ -200,7 +200,7 @@ def _add_responses(connection: Connection, found: Sequence[tuple[int, ScannedRes
     if np.isnan(rows["cost_usd"]).any():
         columns["cost_usd"] = [None if cost != cost else cost for cost in rows["cost_usd"].tolist()]
     ids = np.repeat(np.array([number for number, _ in found], np.int64), counts).tolist()
-    _insert(connection, RESPONSE, ("transcript_id", *RESPONSE_COLUMNS), list(zip(ids, *columns.values(), strict=True)))
+    _insert(connection, RESPONSE, ("transcript_id", *RESPONSE_COLUMNS), zip(ids, *columns.values(), strict=True))
 
 
 def _join_responses(connection: Connection, found: Sequence[tuple[int, ScannedResponses]]) -> None:
@@ -274,13 +274,14 @@ def _totals_of(connection: Connection, rows: Sequence[dict[str, Any]]) -> dict[i
     return found
 
 
-def _insert(connection: Connection, table: sa.Table, names: Sequence[str], rows: list[tuple[Any, ...]]) -> None:
+def _insert(connection: Connection, table: sa.Table, names: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
     """Insert tuples through the driver: making a dictionary of each and binding it by name takes four times as long."""
-    if not rows:
+    values = list(rows)
+    if not values:
         return
     mark = "?" if connection.dialect.name == "sqlite" else "%s"
     marks = ", ".join([mark] * len(names))
-    connection.exec_driver_sql(f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({marks})", rows)
+    connection.exec_driver_sql(f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({marks})", values)
 
 
 def _write_passages(connection: Connection, transcript_id: int, passages: list[Passage]) -> None:
@@ -291,10 +292,10 @@ def _write_passages(connection: Connection, transcript_id: int, passages: list[P
             PASSAGE.c.transcript_id == transcript_id, PASSAGE.c.use_key.in_(part), PASSAGE.c.tool != ""
         )
         tools.update((row.use_key, row.tool) for row in connection.execute(query))
-    rows = [
+    rows = (
         (transcript_id, p.line, p.kind, p.tool or tools.get(p.use_key, ""), p.use_key, p.timestamp_ms, p.text)
         for p in passages
-    ]
+    )
     _insert(connection, PASSAGE, ("transcript_id", "line", "kind", "tool", "use_key", "timestamp_ms", "text"), rows)
 
 

@@ -38,6 +38,8 @@ _USES = (int(BlockType.TOOL_USE), int(BlockType.SERVER_TOOL_USE))
 _TOOL_RESULT = int(BlockType.TOOL_RESULT)
 _ERROR = int(BlockFlag.ERROR)
 _HAS_RESULT = int(Flag.TOOL_RESULT)
+_SIDECHAIN, _META, _COMPACT_SUMMARY = int(Flag.SIDECHAIN), int(Flag.META), int(Flag.COMPACT_SUMMARY)
+_API_ERROR, _PARENT_NULL, _SYNTHETIC = int(Flag.API_ERROR), int(Flag.PARENT_NULL), int(Flag.SYNTHETIC)
 
 
 class _Block(msgspec.Struct, gc=False):
@@ -239,18 +241,17 @@ def _between_objects(data: bytes, ends: npt.NDArray[np.int64]) -> bool:
 def _flags(records: list[_Record]) -> npt.NDArray[np.uint32]:
     flags = np.zeros(len(records), np.uint32)
     for flag, values in (
-        (Flag.SIDECHAIN, [r.isSidechain for r in records]),
-        (Flag.META, [r.isMeta for r in records]),
-        (Flag.COMPACT_SUMMARY, [r.isCompactSummary for r in records]),
-        (Flag.API_ERROR, [r.isApiErrorMessage for r in records]),
-        (Flag.PARENT_NULL, [r.parentUuid is None for r in records]),
-        (Flag.SYNTHETIC, [r.message is not None and r.message.model == SYNTHETIC_MODEL for r in records]),
+        (_SIDECHAIN, [r.isSidechain for r in records]),
+        (_META, [r.isMeta for r in records]),
+        (_COMPACT_SUMMARY, [r.isCompactSummary for r in records]),
+        (_API_ERROR, [r.isApiErrorMessage for r in records]),
+        (_PARENT_NULL, [r.parentUuid is None for r in records]),
+        (_SYNTHETIC, [r.message is not None and r.message.model == SYNTHETIC_MODEL for r in records]),
     ):
         if any(values):
-            flags[np.array(values, bool)] |= np.uint32(flag)
-    for position, record in enumerate(records):
-        if record.subtype is not None and record.type == "system":
-            flags[position] |= SYSTEM_FLAGS.get(record.subtype, 0)
+            flags[np.array(values, bool)] |= flag
+    for position in [n for n, r in enumerate(records) if r.subtype is not None and r.type == "system"]:
+        flags[position] |= SYSTEM_FLAGS.get(records[position].subtype or "", 0)
     return flags
 
 

@@ -446,7 +446,7 @@ def milliseconds(times: list[str | None]) -> Any:
     texts = [t[:-1] if t is not None and t[-1:] == "Z" else t or "NaT" for t in times]
     usual = len("2026-08-01T10:00:56.123")
     try:
-        if any(len(text) != usual and text != "NaT" for text in texts):
+        if not set(map(len, texts)) <= {usual, len("NaT")}:
             raise ValueError("an unusual form among them")
         stamps = np.array(texts, "datetime64[ms]")
     except ValueError:
