@@ -380,6 +380,9 @@ QLineEdit, QComboBox, QSpinBox, QDoubleSpinBox {{ background: {c.base}; border: 
   border-radius: 5px; padding: 4px 7px; selection-background-color: {c.fill};
   selection-color: {c.on_accent}; }}
 QLineEdit:focus, QComboBox:focus, QSpinBox:focus, QDoubleSpinBox:focus {{ border: 1px solid {c.accent}; }}
+QPlainTextEdit[framed="true"] {{ background: {c.base}; border: 1px solid {c.border}; border-radius: 5px;
+  padding: 1px 3px; selection-background-color: {c.fill}; selection-color: {c.on_accent}; }}
+QPlainTextEdit[framed="true"]:focus {{ border-color: {c.accent}; }}
 QComboBox::drop-down {{ border: 0; width: 18px; }}
 QPushButton {{ background: {c.raised}; border: 1px solid {c.border}; border-radius: 5px; padding: 5px 14px; }}
 QPushButton:hover {{ background: {c.hover}; border-color: {mix(c.muted, c.border, 0.5)}; }}

@@ -11,6 +11,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from compaction.accounting.categories import Category
+from compaction.strategies.cost import PlanCost
 from compaction.strategies.plan import Plan, StrategyInput
 from compaction.strategies.telemetry import will_retrigger
 from inspector.documents.workbench import Column, Workbench
@@ -32,14 +33,14 @@ class Figure:
     Attributes:
         title: what it is; `tip` where it comes from.
         with_plan: its text for a strategy's plan.
-        untouched: its text for the session as it is.
+        untouched: its text for the session as it is, with the money of any plan, which knows the session's too.
         category: the kind of tokens it counts, None for other figures.
     """
 
     title: str
     tip: str
     with_plan: Callable[[Plan, StrategyInput], str]
-    untouched: Callable[[StrategyInput], str] = lambda _given: ""
+    untouched: Callable[[StrategyInput, PlanCost | None], str] = lambda _given, _cost: "–"
     category: Category | None = None
 
 
@@ -57,6 +58,14 @@ def dollars(value: float | None) -> str:
 
 def _cost(name: str, form: Callable[[Any], str]) -> Callable[[Plan, StrategyInput], str]:
     return lambda plan, _given: form(getattr(plan.cost, name)) if plan.cost is not None else "unknown"
+
+
+def _untouched(money: Callable[[PlanCost], str]) -> Callable[[StrategyInput, PlanCost | None], str]:
+    return lambda _given, cost: money(cost) if cost is not None else "unknown"
+
+
+def _amount(value: int) -> str:
+    return f"{value:,} tokens"
 
 
 def _break_even(plan: Plan, _given: StrategyInput) -> str:
@@ -90,18 +99,23 @@ def _files(plan: Plan, _given: StrategyInput) -> str:
 
 _LOST = "What the model cannot see any more after the plan."
 FIGURES: tuple[Figure, ...] = (
-    Figure("Context", "Tokens by kind on a common scale, with the thresholds of the client profile.", lambda *_: ""),
+    Figure(
+        "Context",
+        "Tokens by kind on a common scale, with the thresholds of the client profile.",
+        lambda *_: "",
+        lambda *_: "",
+    ),
     Figure(
         "Applies",
         "Whether there is anything to do, and why.",
         lambda plan, _given: ("✔ " if plan.applies else "– does not apply: ") + plan.reason,
-        lambda _given: "the session as it is",
+        lambda *_: "the session as it is",
     ),
     Figure(
         "Tokens after",
         "The context after the plan; the method stands behind it.",
         lambda plan, _given: f"{tokens(plan.tokens_after)} ({plan.method})",
-        lambda given: f"{tokens(given.view.tokens)} ({given.view.total.method})",
+        lambda given, _cost: f"{tokens(given.view.tokens)} ({given.view.total.method})",
     ),
     Figure("Tokens freed", "Before minus after, by one method.", lambda plan, _given: tokens(plan.tokens_freed)),
     *(_category(category) for category in Category),
@@ -110,9 +124,15 @@ FIGURES: tuple[Figure, ...] = (
         "Next request",
         "The prefix that is kept is read from the cache, the rest is written.",
         _cost("next_request", dollars),
+        _untouched(lambda cost: dollars(cost.next_request_without)),
     ),
     Figure("  without it", "The next request of the untouched session.", _cost("next_request_without", dollars)),
-    Figure("Each later request", "Cache warm, growing as the session did.", _cost("per_request", dollars)),
+    Figure(
+        "Each later request",
+        "Cache warm, growing as the session did.",
+        _cost("per_request", dollars),
+        _untouched(lambda cost: dollars(cost.per_request_without)),
+    ),
     Figure("  without it", "Each later request of the untouched session.", _cost("per_request_without", dollars)),
     Figure("Break-even", "When the plan has paid for itself.", _break_even),
     Figure(
@@ -121,9 +141,17 @@ FIGURES: tuple[Figure, ...] = (
         _cost("saved_until_auto_compact", dollars),
     ),
     Figure(
-        "Cache kept", "Tokens of the warm cache that the next request still reads.", _cost("cache_tokens_kept", tokens)
+        "Cache kept",
+        "Tokens of the warm cache that the next request still reads.",
+        _cost("cache_tokens_kept", _amount),
+        _untouched(lambda cost: _amount(cost.cache_tokens_kept + cost.cache_tokens_lost)),
     ),
-    Figure("Cache lost", "Tokens of the warm cache that are written anew.", _cost("cache_tokens_lost", tokens)),
+    Figure(
+        "Cache lost",
+        "Tokens of the warm cache that are written anew.",
+        _cost("cache_tokens_lost", _amount),
+        _untouched(lambda _money: _amount(0)),
+    ),
     Figure("Model calls", "Calls of a model to carry it out.", lambda plan, _given: str(plan.model_calls)),
     Figure("Time", "Estimated where a model is called.", lambda plan, _given: f"{plan.duration_ms / 1000:,.1f} s"),
     Figure("User messages lost", _LOST, lambda plan, _given: str(plan.lost.user_messages)),
@@ -202,7 +230,9 @@ class ComparisonModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.WhatsThisRole:
             return self._explanation(index)
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            left = FIGURES[index.row()].title in TEXT_ROWS
+            # A bare count stands under the other figures, also in a row of sentences.
+            bare = not any(map(str.isalpha, self.text(index.row(), index.column())))
+            left = FIGURES[index.row()].title in TEXT_ROWS and not bare
             side = Qt.AlignmentFlag.AlignLeft if left else Qt.AlignmentFlag.AlignRight
             return int(side | Qt.AlignmentFlag.AlignVCenter)
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
@@ -225,7 +255,10 @@ class ComparisonModel(QAbstractTableModel):
         if column is None and figure.category is not None:
             return tokens(self.workbench.categories.get(figure.category, 0)) if given is not None else ""
         if column is None:
-            return figure.untouched(given) if given is not None else ("computing …" if row == 2 else "")
+            if given is None:
+                return "computing …" if row == 2 else ""
+            plans = (c.plan for c in self.workbench.columns if c.plan is not None)
+            return figure.untouched(given, next((plan.cost for plan in plans if plan.cost is not None), None))
         if column.error:
             return f"✖ {column.error}" if row == 1 else ""
         if column.plan is None or given is None:

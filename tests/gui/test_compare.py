@@ -9,10 +9,10 @@ import re
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QSpinBox
+from PySide6.QtWidgets import QApplication, QLabel, QSpinBox, QStyle, QStyleOptionSlider
 from pytestqt.qtbot import QtBot
 
 from compaction.conversation import open_session
@@ -23,7 +23,10 @@ from inspector.context import AppContext
 from inspector.documents.document import Document
 from inspector.documents.workbench import Point, Workbench, workbench_of
 from inspector.models.comparison import FIGURES, ComparisonModel
+from inspector.models.strategy_help import plain_source
 from inspector.views.compare.break_even import spent
+from inspector.views.compare.comparison_table import bar_height
+from inspector.views.compare.names_edit import NamesEdit
 from inspector.views.compare.view import CompareView
 
 WAIT = 20_000
@@ -207,12 +210,96 @@ def test_the_model_follows_the_workbench(app_context: AppContext, document: Docu
     assert model.columnCount() == len(STRATEGIES)
 
 
+def test_the_table_opens_at_its_top_and_ends_with_a_whole_row(view: CompareView) -> None:
+    view.resize(1280, 620)
+    view.show()
+    QApplication.processEvents()
+    table = view.table
+    assert table.verticalScrollBar().value() == 0
+    edge = table.viewport().height()
+    bottoms = {table.rowViewportPosition(row) + table.rowHeight(row) for row in range(len(FIGURES))}
+    assert edge in bottoms
+    assert bar_height([20] * 5, 10_000) < 1_000
+    assert bar_height([20, 20], 50) == bar_height([20, 20], 0)
+
+
+def test_sentences_are_shown_whole(view: CompareView) -> None:
+    view.resize(1280, 800)
+    view.show()
+    QApplication.processEvents()
+    row = next(n for n, figure in enumerate(FIGURES) if figure.title == "Applies")
+    for number in range(view.model.columnCount()):
+        room = QRect(0, 0, view.table.columnWidth(number) - 6, 1)
+        wrap = int(Qt.TextFlag.TextWordWrap)
+        needed = view.table.fontMetrics().boundingRect(room, wrap, view.model.text(row, number))
+        assert needed.height() <= view.table.rowHeight(row)
+        assert needed.width() <= view.table.columnWidth(number)
+
+
+def test_the_untouched_session_has_its_money(view: CompareView) -> None:
+    rows = {figure.title: row for row, figure in enumerate(FIGURES) if not figure.title.startswith(" ")}
+    plan = view.workbench.columns[0].plan
+    assert plan is not None
+    assert plan.cost is not None
+    assert view.model.text(rows["Next request"], 0) == f"${plan.cost.next_request_without:,.4f}"
+    assert view.model.text(rows["Each later request"], 0) == f"${plan.cost.per_request_without:,.4f}"
+    assert all(view.model.text(row, 0) for title, row in rows.items() if title != "Context")
+    assert view.model.text(rows["Cache lost"], 1).endswith(" tokens")
+
+
+def test_a_list_of_names_is_shown_whole_and_told_when_it_is_left(view: CompareView, qtbot: QtBot) -> None:
+    view.resize(1280, 800)
+    view.show()
+    view.table.setCurrentIndex(view.model.index(2, column(view, "microcompact-time")))
+    QApplication.processEvents()
+    editor = view.form.editors["compactable_tools"]
+    assert isinstance(editor, NamesEdit)
+    assert editor.verticalScrollBar().maximum() == 0
+    assert editor.document().size().height() > 1
+    editor.setPlainText("Read,  Bash")
+    with qtbot.waitSignal(editor.changed) as told:
+        qtbot.keyClick(editor, Qt.Key.Key_Return)
+    assert told.args == [["Read", "Bash"]]
+    chosen = view.current_column()
+    assert chosen is not None
+    assert chosen.settings.compactable_tools == ("Read", "Bash")
+
+
+def test_a_unit_is_said_once(view: CompareView) -> None:
+    view.table.setCurrentIndex(view.model.index(2, column(view, "microcompact-time")))
+    titles = [label.text() for label in view.form.findChildren(QLabel)]
+    assert "Gap threshold" in titles
+    assert not any("minutes" in title for title in titles)
+
+
+def test_sources_name_the_document_for_people() -> None:
+    assert plain_source("api.md 1.5 and 2.2") == "sections 1.5 and 2.2 of the API specification"
+    own = "own choice: section 4.2 of the compaction specification names no figure"
+    assert plain_source("own choice: compaction.md 4.2 names no figure") == own
+
+
+def test_the_chart_and_its_slider_have_one_scale(view: CompareView) -> None:
+    view.resize(1280, 800)
+    view.show()
+    QApplication.processEvents()
+    money = view.money
+    for requests in (1, 20, money.slider.maximum()):
+        money.slider.setValue(requests)
+        option = QStyleOptionSlider()
+        money.slider.initStyleOption(option)
+        handle = money.slider.style().subControlRect(
+            QStyle.ComplexControl.CC_Slider, option, QStyle.SubControl.SC_SliderHandle, money.slider
+        )
+        middle = money.slider.mapTo(money, handle.topLeft()).x() + handle.width() / 2
+        assert abs(middle - money.chart.mapTo(money, QPoint(0, 0)).x() - money.chart.x_of(requests)) <= 1
+
+
 def test_every_strategy_is_explained_with_its_source_where_it_is_chosen(view: CompareView) -> None:
     for number, chosen in enumerate(view.workbench.columns, 1):
         view.table.setCurrentIndex(view.model.index(2, number))
         said = view.chosen_help.text()
         assert len(said) > 80
-        assert re.search(r"Source: .*\.md \d", said)
+        assert re.search(r"Source: sections? \d.* of the [\w ']*specification", said)
         assert said.count(". ") <= 4
         asked = view.model.data(view.model.index(2, number), Qt.ItemDataRole.WhatsThisRole)
         assert said in asked

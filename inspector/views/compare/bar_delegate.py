@@ -75,17 +75,25 @@ class BarDelegate(QStyledItemDelegate):
         painter.setFont(small)
         height = painter.fontMetrics().height()
         last = rect.top() - 2 * height
-        for name, tokens, colour in sorted(self.lines(), key=lambda line: -line[1]):
+        lines = sorted(self.lines(), key=lambda line: -line[1])
+        for name, tokens, colour in lines:
             y = y_of(rect, tokens, top)
             pen = QPen(QColor(self._theme.named(colour)))
             pen.setStyle(styles[name])
             painter.setPen(pen)
             painter.drawLine(rect.left(), y, rect.right(), y)
-            if named:
+        if named:
+            for name, tokens, colour in lines:
+                y = y_of(rect, tokens, top)
+                painter.setPen(QPen(QColor(self._theme.named(colour))))
                 # The highest is named above its line, the others below theirs, or below one another where lines
                 # are close: on a large window they are a few pixels apart.
-                text_top = y - height if name == "blocking" else max(y + 1, last + height)
+                text_top = y - height - 1 if name == "blocking" else max(y + 1, last + height)
                 last = text_top
-                place = QRect(rect.left() + 4, text_top, rect.width() - 8, height)
-                side = Qt.AlignmentFlag.AlignRight if name == "warning" else Qt.AlignmentFlag.AlignLeft
-                painter.drawText(place, int(side), f"{name} {short_tokens(tokens)}")
+                text = f"{name} {short_tokens(tokens)}"
+                width = painter.fontMetrics().horizontalAdvance(text) + 4
+                left = rect.right() - 4 - width if name == "warning" else rect.left() + 2
+                plate = QRect(left, text_top, width, height)
+                # Other lines and a high bar lie below it.
+                painter.fillRect(plate, self._theme.named("base"))
+                painter.drawText(plate, int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextDontClip), text)

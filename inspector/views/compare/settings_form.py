@@ -20,8 +20,16 @@ from PySide6.QtWidgets import (
 
 from compaction.strategies.settings import SettingSpec, settings_json, specs_of
 from inspector.documents.workbench import Column
+from inspector.models.strategy_help import plain_source
+from inspector.views.compare.names_edit import NamesEdit
 
 _LARGEST = 2_000_000_000
+
+
+def _title(spec: SettingSpec) -> str:
+    """The setting's title; a unit at its end is left to the field, which says it behind the value."""
+    title = spec.title.removesuffix(f" {spec.unit}") if spec.type in ("integer", "number") and spec.unit else spec.title
+    return title.capitalize()
 
 
 class SettingsForm(QWidget):
@@ -36,7 +44,9 @@ class SettingsForm(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.form = QFormLayout(self)
-        self.form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapAllRows)
+        self.form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
+        self.form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self.form.setVerticalSpacing(5)
         self.form.setContentsMargins(8, 4, 8, 8)
         self.editors: dict[str, QWidget] = {}
         self._column: Column | None = None
@@ -44,6 +54,9 @@ class SettingsForm(QWidget):
     def show_column(self, column: Column | None) -> None:
         """Build the form of a column, or empty it."""
         self._column = column
+        for editor in self.editors.values():
+            # One that loses the focus while it is removed would tell its value of the column before.
+            editor.blockSignals(True)
         self.editors.clear()
         while self.form.rowCount():
             self.form.removeRow(0)
@@ -53,16 +66,21 @@ class SettingsForm(QWidget):
         values = settings_json(column.settings)
         for spec in specs:
             editor = self._editor(spec, values[spec.key])
-            tip = f"{spec.help} Default: {spec.default}. Source: {spec.source}."
+            tip = f"{spec.help} Default: {spec.default}. Source: {plain_source(spec.source)}."
             editor.setToolTip(tip)
             editor.setWhatsThis(tip)
             editor.setAccessibleName(spec.title)
             editor.setAccessibleDescription(spec.help)
             self.editors[spec.key] = editor
-            label = QLabel(spec.title.capitalize())
+            label = QLabel(_title(spec))
             label.setToolTip(tip)
             label.setBuddy(editor)
-            self.form.addRow(label, editor)
+            if isinstance(editor, NamesEdit):
+                # Below its title: beside it, the names would be a column of single words.
+                self.form.addRow(label)
+                self.form.addRow(editor)
+            else:
+                self.form.addRow(label, editor)
         if not specs:
             self.form.addRow(QLabel("This strategy has no settings."))
             return
@@ -119,12 +137,8 @@ class SettingsForm(QWidget):
         return editor
 
     def _names(self, spec: SettingSpec, value: Any) -> QWidget:
-        editor = QLineEdit(", ".join(value))
-        editor.setCursorPosition(0)
-        editor.setPlaceholderText("names, separated by commas")
-        editor.editingFinished.connect(
-            lambda: self._tell({spec.key: [n.strip() for n in editor.text().split(",") if n.strip()]})
-        )
+        editor = NamesEdit(value)
+        editor.changed.connect(lambda names: self._tell({spec.key: names}))
         return editor
 
     def _line(self, spec: SettingSpec, value: Any) -> QWidget:

@@ -13,12 +13,10 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QFrame,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QMenu,
     QPushButton,
     QScrollArea,
-    QTableView,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -33,11 +31,12 @@ from inspector.context import AppContext
 from inspector.documents.derived import apply_column, can_apply, why_not
 from inspector.documents.document import Document, Selection
 from inspector.documents.workbench import RANKS, Column, Point, Workbench, workbench_of
-from inspector.models.comparison import BAR_ROW, FIGURES, TEXT_ROWS, ComparisonModel
+from inspector.models.comparison import BAR_ROW, ComparisonModel
 from inspector.models.strategy_help import strategy_help
 from inspector.plain_text import plain_tip
 from inspector.views.compare.bar_delegate import BarDelegate
 from inspector.views.compare.break_even import BreakEven
+from inspector.views.compare.comparison_table import ComparisonTable
 from inspector.views.compare.model_summary import ModelSummary
 from inspector.views.compare.report import comparison_report, exact_request
 from inspector.views.compare.settings_form import SettingsForm
@@ -48,7 +47,6 @@ from inspector.views.flow_layout import FlowLayout, together
 from inspector.views.turning_splitter import TurningSplitter
 from inspector.work.jobs import Job, Op
 
-_BAR_HEIGHT = 190
 _APPLY_TIP = "Carries the plan out on a copy in a tab of its own. Nothing is written."
 
 
@@ -61,7 +59,7 @@ class CompareView(QWidget):
         self._document = document
         self.workbench: Workbench = workbench_of(context, document)
         self.model = ComparisonModel(self.workbench, self)
-        self.table = QTableView()
+        self.table = ComparisonTable()
         self.table.setTabKeyNavigation(False)
         self.table.setModel(self.model)
         self.table.setAccessibleName("Strategies side by side")
@@ -84,7 +82,7 @@ class CompareView(QWidget):
         self._shape()
         self._recolour()
         self.workbench.start()
-        self.table.setCurrentIndex(self.model.index(2, 1))
+        self.table.choose_unseen(self.model.index(2, 1))
 
     # Building -------------------------------------------------------------------------------------------------
 
@@ -116,10 +114,7 @@ class CompareView(QWidget):
         bar.addWidget(self.add_button)
         bar.addWidget(self.menu_button)
         table = self.table
-        table.setHorizontalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
-        table.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        table.setTextElideMode(Qt.TextElideMode.ElideRight)
         header = table.horizontalHeader()
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignCenter | Qt.AlignmentFlag(int(Qt.TextFlag.TextWordWrap)))
         header.setSectionsClickable(True)
@@ -280,17 +275,12 @@ class CompareView(QWidget):
         font = self.table.horizontalHeader().font()
         font.setBold(True)
         bold = QFontMetrics(font)
-        self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        for row in range(len(FIGURES)):
-            lines = 3 if FIGURES[row].title in TEXT_ROWS else 1
-            height = _BAR_HEIGHT if row == BAR_ROW else self.fontMetrics().height() * lines + 8
-            self.table.setRowHeight(row, height)
         for column in range(self.model.columnCount()):
             # A title wraps between words; a longer word needs a wider column.
             words = str(self.model.headerData(column, Qt.Orientation.Horizontal) or "").split()
             longest = max((bold.horizontalAdvance(word) for word in words), default=0)
             self.table.setColumnWidth(column, max(width * 22, longest + width * 3))
-        self.table.setWordWrap(True)
+        self.table.fit_rows()
 
     def _on_updated(self, column: Column) -> None:
         top = self.delegate.scale_top()
@@ -298,6 +288,7 @@ class CompareView(QWidget):
             # All bars are on one scale; without this only the changed column is painted again.
             self._scale_top = top
             self.table.viewport().update()
+        self.table.fit_rows()
         if column is self.workbench.chosen:
             self._show_plan(column)
         waiting = sum(c.stale for c in self.workbench.columns)
