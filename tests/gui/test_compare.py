@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QApplication, QLabel, QSpinBox, QStyle, QStyleOptionSlider
+from PySide6.QtWidgets import QApplication, QDoubleSpinBox, QLabel, QSpinBox, QStyle, QStyleOptionSlider
 from pytestqt.qtbot import QtBot
 
 from compaction.conversation import open_session
@@ -268,8 +268,11 @@ def test_a_list_of_names_is_shown_whole_and_told_when_it_is_left(view: CompareVi
 def test_a_unit_is_said_once(view: CompareView) -> None:
     view.table.setCurrentIndex(view.model.index(2, column(view, "microcompact-time")))
     titles = [label.text() for label in view.form.findChildren(QLabel)]
-    assert "Gap threshold" in titles
-    assert not any("minutes" in title for title in titles)
+    gap, keep = view.form.editors["gap_threshold_minutes"], view.form.editors["keep_recent"]
+    assert isinstance(gap, QDoubleSpinBox)
+    assert isinstance(keep, QSpinBox)
+    assert "Gap threshold minutes" in titles
+    assert (gap.suffix(), keep.suffix()) == ("", " results")
 
 
 def test_sources_name_the_document_for_people() -> None:

@@ -66,6 +66,8 @@ class BreakEven(QWidget):
         else:
             difference = found[1] - found[0]
             verdict = f"saves {dollars(difference)}" if difference >= 0 else f"costs {dollars(-difference)} more"
+            if dollars(found[0]) == dollars(found[1]):
+                verdict = "the same"
             after = f"After {requests} further request{'' if requests == 1 else 's'}"
             self.label.setText(f"{after}: {dollars(found[0])} with it, {dollars(found[1])} without: {verdict}.")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
+    QAbstractSpinBox,
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
@@ -26,10 +27,15 @@ from inspector.views.compare.names_edit import NamesEdit
 _LARGEST = 2_000_000_000
 
 
-def _title(spec: SettingSpec) -> str:
-    """The setting's title; a unit at its end is left to the field, which says it behind the value."""
-    title = spec.title.removesuffix(f" {spec.unit}") if spec.type in ("integer", "number") and spec.unit else spec.title
-    return title.capitalize()
+def _suffix(spec: SettingSpec) -> str:
+    """The unit behind the value, unless the title says it already."""
+    return f" {spec.unit}" if spec.unit and not spec.title.endswith(spec.unit) else ""
+
+
+def _narrow(editor: QAbstractSpinBox, suffix: str) -> None:
+    """Let a field be as narrow as ordinary values need: the largest ones would push it below its title."""
+    marks = 34  # the buttons and the frame
+    editor.setMinimumWidth(editor.fontMetrics().horizontalAdvance(f"1,000,000{suffix}") + marks)
 
 
 class SettingsForm(QWidget):
@@ -72,7 +78,7 @@ class SettingsForm(QWidget):
             editor.setAccessibleName(spec.title)
             editor.setAccessibleDescription(spec.help)
             self.editors[spec.key] = editor
-            label = QLabel(_title(spec))
+            label = QLabel(spec.title.capitalize())
             label.setToolTip(tip)
             label.setBuddy(editor)
             if isinstance(editor, NamesEdit):
@@ -109,7 +115,8 @@ class SettingsForm(QWidget):
         editor.setRange(int(spec.minimum or 0), int(spec.maximum if spec.maximum is not None else _LARGEST))
         editor.setGroupSeparatorShown(True)
         editor.setSingleStep(1000 if int(value) >= 5000 else 1)
-        editor.setSuffix(f" {spec.unit}" if spec.unit else "")
+        editor.setSuffix(_suffix(spec))
+        _narrow(editor, _suffix(spec))
         editor.setValue(int(value))
         editor.valueChanged.connect(lambda number: self._tell({spec.key: number}))
         return editor
@@ -118,7 +125,8 @@ class SettingsForm(QWidget):
         editor = QDoubleSpinBox()
         editor.setRange(spec.minimum or 0.0, spec.maximum if spec.maximum is not None else 1e9)
         editor.setDecimals(1)
-        editor.setSuffix(f" {spec.unit}" if spec.unit else "")
+        editor.setSuffix(_suffix(spec))
+        _narrow(editor, _suffix(spec))
         editor.setValue(float(value))
         editor.valueChanged.connect(lambda number: self._tell({spec.key: number}))
         return editor
