@@ -110,7 +110,11 @@ class OutlineModel(QAbstractTableModel):
         if column == Column.TIME and kind_of(node) in (Kind.GROUP, Kind.MESSAGE, Kind.BLOCK, Kind.THREAD):
             selection = self.selection_of(row)
             return moment_of(self.conversation(node), selection.record)
-        return self.cells(row).tips[column]
+        cells = self.cells(row)
+        if column == Column.PREVIEW and cells.header:
+            # In a narrow window its last facts have no room.
+            return f"{cells.texts[column]}\n{cells.tips[column]}".strip()
+        return cells.tips[column]
 
     def multiData(self, index: Index, span: QModelRoleDataSpan) -> None:  # type: ignore[override]
         """One Python call for all roles of a cell: keeps painting smooth beside a busy worker (qt.md §2a)."""

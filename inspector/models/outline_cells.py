@@ -24,6 +24,8 @@ PREVIEW_CHARACTERS = 200
 HEAVY_RECORD = 2_000_000
 """Bytes above which a record is not decoded for its preview: the painting of a page stays under a frame."""
 TALKING_BLOCKS = 4
+JOINT = " · "
+"""Between the facts of a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ def _epoch(structure: OutlineStructure, index: int) -> RowCells:
     tokens = structure.tokens_between(*heads)
     cells = RowCells(
         "epoch",
-        [f"Epoch {index + 1}", " · ".join(parts), f"≈{tokens:,}", "", _clock(conversation, epoch.first_record), ""],
+        [f"Epoch {index + 1}", JOINT.join(parts), f"≈{tokens:,}", "", _clock(conversation, epoch.first_record), ""],
         header=True,
     )
     _set_marks(cells, _problem_marks(structure, *heads))
@@ -157,7 +159,7 @@ def _group(structure: OutlineStructure, index: int) -> RowCells:
         if context:
             parts.append(f"context {context:,}")
         parts.append(conversation.response_model(found.response) or "model unknown")
-        cells = RowCells("round", [f"API round {number:,}", " · ".join(parts), "", "", "", ""], band=number)
+        cells = RowCells("round", [f"API round {number:,}", JOINT.join(parts), "", "", "", ""], band=number)
         cells.tips[1] = f"Context recorded for the request of this round: {context:,} tokens" if context else ""
     cells.header = True
     cells.texts[4] = _clock(conversation, record)
@@ -304,7 +306,7 @@ def _subagent(model: OutlineModel, number: int) -> RowCells:
     file = model.session.subagents[number - 1]
     kind = {"compaction": "Compaction request", "workflow": "Workflow agent"}.get(file.kind, "Subagent")
     details = [str(file.details[key]) for key in ("agentType", "description") if isinstance(file.details.get(key), str)]
-    cells = RowCells("subagent", [f"{kind} {file.agent_id}", " · ".join(details) or file.path.name, "", "", "", ""])
+    cells = RowCells("subagent", [f"{kind} {file.agent_id}", JOINT.join(details) or file.path.name, "", "", "", ""])
     cells.tips[1] = str(file.path)
     marks = []
     structure = model.rows.structures.get(number)

@@ -7,7 +7,7 @@ from PySide6.QtGui import QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 from inspector.models.outline import Column, OutlineModel
-from inspector.models.outline_cells import RowCells, pair_label
+from inspector.models.outline_cells import JOINT, RowCells, pair_label
 from inspector.theme import Theme
 
 Index = QModelIndex | QPersistentModelIndex
@@ -77,8 +77,12 @@ class OutlineDelegate(QStyledItemDelegate):
             self._flags(painter, rect, cells)
         else:
             right = column == Column.TOKENS
+            inner = rect.adjusted(6, 0, -7, 0)
             muted = column != Column.PREVIEW or cells.header
-            self._text(painter, rect.adjusted(6, 0, -7, 0), cells.texts[column], muted, right=right)
+            text = cells.texts[column]
+            if column == Column.PREVIEW and cells.header:
+                text = cut_facts(text, self._metrics[False], inner.width())
+            self._text(painter, inner, text, muted, right=right)
         self._focus(painter, rect, index)
         painter.restore()
 
@@ -142,16 +146,20 @@ class OutlineDelegate(QStyledItemDelegate):
         if filled > 0:
             painter.fillRect(track, theme.named("border"))
             painter.fillRect(QRect(track.left(), track.top(), filled, track.height()), theme.named("accent"))
-        self._text(painter, rect.adjusted(6, 0, -7, -2), cells.texts[Column.SHARE], True, right=True)
+        self._text(painter, rect.adjusted(6, 0, -7, 0), cells.texts[Column.SHARE], True, right=True)
 
     def _flags(self, painter: QPainter, rect: QRect, cells: RowCells) -> None:
-        left = rect.left() + 6
+        """Chips and marks from the left; of what has no room it says how much there is, its tool tip says what."""
         metrics = self._metrics[False]
+        left, right = rect.left() + 6, rect.right() - 3
+        waiting = len(cells.pairs) + len(cells.marks)
+        more = metrics.horizontalAdvance(f"+{waiting}") + 5
         for number, calls in cells.pairs:
             label = pair_label(number, calls)
             width = metrics.horizontalAdvance(label) + 12
-            if left > rect.right():
-                break
+            if left + width + (more if waiting > 1 else 0) > right:
+                self._rest_of_flags(painter, QRect(left, rect.top(), right - left, rect.height()), waiting)
+                return
             chip = QRect(left, rect.top() + 3, width, rect.height() - 6)
             back, text = self._theme.chip(number)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -161,16 +169,26 @@ class OutlineDelegate(QStyledItemDelegate):
             painter.setPen(text)
             painter.drawText(chip, _CENTER, label)
             left += width + 5
+            waiting -= 1
         left += 4 if cells.pairs else 0
         for mark in cells.marks:
-            if left >= rect.right():
-                break
-            painter.setPen(self._theme.colour(mark.role))
+            room = right - left
             text_of_mark = f"{mark.glyph} {mark.text}"
-            room = rect.right() - left - 3
+            if room < more + (2 * self._unit if waiting > 1 else 0):
+                self._rest_of_flags(painter, QRect(left, rect.top(), room, rect.height()), waiting)
+                return
+            width = metrics.horizontalAdvance(text_of_mark)
+            if waiting > 1 and width + 12 + more > room:
+                room -= more
+            painter.setPen(self._theme.colour(mark.role))
             shown = metrics.elidedText(text_of_mark, Qt.TextElideMode.ElideRight, room)
             painter.drawText(QRect(left, rect.top(), room, rect.height()), _MIDDLE, shown)
-            left += metrics.horizontalAdvance(text_of_mark) + 12
+            left += min(width + 12, room)
+            waiting -= 1
+
+    def _rest_of_flags(self, painter: QPainter, rect: QRect, count: int) -> None:
+        painter.setPen(self._theme.named("muted"))
+        painter.drawText(rect, _MIDDLE, f"+{count}")
 
     def _text(self, painter: QPainter, rect: QRect, text: str, muted: bool, *, right: bool = False) -> None:
         """One line of text; figures (at the right) fit their column, other text is cut with an ellipsis."""
@@ -191,3 +209,12 @@ class OutlineDelegate(QStyledItemDelegate):
         painter.setPen(self._theme.named("accent"))
         painter.drawLine(rect.left(), rect.top(), rect.right(), rect.top())
         painter.drawLine(rect.left(), rect.bottom(), rect.right(), rect.bottom())
+
+
+def cut_facts(text: str, metrics: QFontMetrics, room: int) -> str:
+    """A row's facts as far as they have room; a figure is left out whole: cut in two it reads as another figure."""
+    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+    if shown == text or not shown[:-1].endswith((*"0123456789,–",)):
+        return shown
+    kept, joint, _cut = shown.rpartition(JOINT)
+    return f"{kept}{joint}…"

@@ -12,6 +12,8 @@ from inspector.views.outline_delegate import OutlineDelegate
 
 PREVIEW_CHARACTERS = 16
 """Room of the preview below which other columns step aside."""
+COMFORTABLE_CHARACTERS = 52
+"""Room of the preview from which names and flags get more than they have at least."""
 
 
 class OutlineTable(QTableView):
@@ -142,10 +144,12 @@ class OutlineTable(QTableView):
                 self.setColumnHidden(column, not fits)
                 self._fitting = False
             room -= self._widths.get(column, 0) if fits else 0
-        # A third of what is left over goes to the names, up to twice what they have at least.
-        least = self._widths.get(Column.WHAT, 0)
+        # A quarter of what is left over goes to the names and one to the flags, up to twice what they have at least.
+        room -= header.fontMetrics().horizontalAdvance("0") * (COMFORTABLE_CHARACTERS - PREVIEW_CHARACTERS)
         self._fitting = True
-        header.resizeSection(Column.WHAT, least + max(0, min(least, room // 3)))
+        for column in (Column.WHAT, Column.FLAGS):
+            least = self._widths.get(column, 0)
+            header.resizeSection(column, least + max(0, min(least, room // 4)))
         self._fitting = False
 
     def columns_menu(self) -> QMenu:
@@ -266,7 +270,7 @@ class OutlineTable(QTableView):
     def _size_columns(self) -> None:
         unit = self.fontMetrics().horizontalAdvance("0")
         header = self.horizontalHeader()
-        widths = {Column.WHAT: 27, Column.TOKENS: 10, Column.SHARE: 11, Column.TIME: 10, Column.FLAGS: 18}
+        widths = {Column.WHAT: 27, Column.TOKENS: 10, Column.SHARE: 8, Column.TIME: 9, Column.FLAGS: 17}
         for column, characters in widths.items():
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
             header.resizeSection(column, unit * characters)

@@ -7,8 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QFontMetrics, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -16,8 +18,10 @@ from pytestqt.qtbot import QtBot
 from inspector.context import AppContext
 from inspector.documents.document import Document, Scope
 from inspector.models.outline import Column, OutlineModel
+from inspector.models.outline_cells import JOINT
 from inspector.models.outline_rows import Kind, index_of, kind_of
 from inspector.views.main_window import MainWindow
+from inspector.views.outline_delegate import OutlineDelegate, cut_facts
 from inspector.views.outline_view import OutlineView
 
 Key = Qt.Key
@@ -310,6 +314,34 @@ def test_a_document_in_memory_shows_without_a_file(window: MainWindow) -> None:
     texts = [model_of(tree).cells(row).texts[Column.WHAT] for row in range(model_of(tree).rowCount())]
     assert "User" in texts
     assert "Assistant" in texts
+
+
+@pytest.mark.usefixtures("qapp")
+@given(st.lists(st.sampled_from(["Read ×3", "context 155,100", "claude-opus-4-5", "API rounds 1–61"]), min_size=1))
+def test_no_figure_of_a_rows_facts_is_cut_in_two(facts: list[str]) -> None:
+    metrics, text = QFontMetrics(QApplication.font()), JOINT.join(facts)
+    for room in range(20, metrics.horizontalAdvance(text) + 20, 7):
+        shown = cut_facts(text, metrics, room)
+        assert shown == text or metrics.horizontalAdvance(shown) <= room or shown == "…"
+        assert shown == text or not shown[:-1].endswith((*"0123456789,",))
+
+
+def test_flags_that_have_no_room_are_counted(tree: OutlineView, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    original = OutlineDelegate._rest_of_flags
+    monkeypatch.setattr(
+        OutlineDelegate,
+        "_rest_of_flags",
+        lambda self, painter, rect, count: (told.append(count), original(self, painter, rect, count))[1],
+    )
+    rows = [row for row in range(model_of(tree).rowCount()) if len(model_of(tree).cells(row).pairs) > 1]
+    tree.table.select_row(rows[0])
+    tree.table.grab()
+    assert told == []
+    tree.table.setColumnWidth(Column.FLAGS, 50)
+    tree.table.grab()
+    cells = model_of(tree).cells(rows[0])
+    assert len(cells.pairs) + len(cells.marks) - 1 in told
 
 
 def test_in_a_narrow_window_columns_step_aside_until_somebody_chose_them(
