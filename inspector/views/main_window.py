@@ -23,6 +23,7 @@ from inspector.context import AppContext
 from inspector.documents.document import Document, LoadState
 from inspector.plain_text import plain_tip
 from inspector.views.dock_area import SIDES, ViewDock
+from inspector.views.dock_tabs import DockTabs
 from inspector.views.document_page import DocumentPage
 from inspector.views.job_bar import JobBar
 from inspector.views.message_bar import MessageBar
@@ -72,6 +73,7 @@ class MainWindow(QMainWindow):
         self._pages: dict[Document, DocumentPage] = {}
         self._size_docks_once = False
         self._docks_shown = True
+        self._dock_tabs = DockTabs(self)
         self._session_layout = QByteArray()
         self.message_bar = MessageBar(context)
         self.start_page = StartPage(context)
@@ -252,30 +254,24 @@ class MainWindow(QMainWindow):
         """Put the docks away without a session and beside a view that needs the room; they come back as they were."""
         page = self.tabs.currentWidget()
         shown = isinstance(page, DocumentPage) and not page.current_spec.wide
-        self._tend_dock_tabs(shown)
         if shown == self._docks_shown:
+            self._dock_tabs.tend()
             return
         self._docks_shown = shown
         if shown:
             self.restoreState(self._session_layout, LAYOUT_VERSION)
             if self.isVisible():
                 self._size_docks()
-            self._tend_dock_tabs(True)
         else:
             self._session_layout = self.saveState(LAYOUT_VERSION)
             for dock in self.docks.values():
                 dock.hide()
-
-    def _tend_dock_tabs(self, shown: bool) -> None:
-        """Qt keeps the tab bars of docks that are put away behind the page: Tab must not stop there, unseen."""
-        for bar in self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
-            bar.setAccessibleName("Tabs of the docks")
-            bar.setEnabled(shown)
+        self._dock_tabs.tend()
 
     def showEvent(self, event: QShowEvent) -> None:
         """Sizes of docks can only be set on a window that is shown."""
         super().showEvent(event)
-        self._tend_dock_tabs(self._docks_shown)
+        self._dock_tabs.tend()
         self._size_docks()
 
     def _size_docks(self) -> None:
@@ -350,6 +346,7 @@ class MainWindow(QMainWindow):
                 continue
             dock = ViewDock(self._context, spec, self)
             self.docks[spec.id] = dock
+            self._dock_tabs.watch(dock)
             self.addDockWidget(SIDES[spec.area], dock)
             if spec.area in last:
                 self.tabifyDockWidget(last[spec.area], dock)

@@ -84,6 +84,29 @@ def test_the_tabs_of_docks_are_named_and_only_reachable_while_they_are_shown(
     assert any(bar.isEnabled() for bar in window.findChildren(QTabBar, options=only_own))
 
 
+def test_tab_bars_of_earlier_layouts_are_out_of_sight(
+    window: MainWindow, app_context: AppContext, sample_session: Path, qtbot: QtBot
+) -> None:
+    window.resize(SMALL)
+    window.restore_layout()
+    window.open_path(sample_session)
+    assert app_context.runner.wait_until_idle()
+    for view_id in ("summaries", "findings", "context", "tree", "overview", "tree"):
+        window.show_view(view_id)
+        docks = [dock for dock in window.docks.values() if not dock.isHidden()]
+
+        def only_that_of_the_docks(count: int = len(docks)) -> bool:
+            bars = window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+            seen = [bar for bar in bars if bar.geometry().intersects(window.rect())]
+            return (
+                [bar.count() for bar in seen if bar.isEnabled()]
+                == [bar.count() for bar in seen]
+                == ([count] if count > 1 else [])
+            )
+
+        qtbot.waitUntil(only_that_of_the_docks)
+
+
 def test_a_view_in_a_frame_has_all_the_room_and_scrolls_only_where_it_lacks(qtbot: QtBot) -> None:
     view = QWidget()
     view.setMinimumSize(500, 300)
