@@ -55,7 +55,10 @@ class CostTree(FlatTreeModel):
                 return f"{line.calls:,}" if line.calls is not None else ""
             case 4:
                 part = line.usd is not None and self._total > 0 and not line.usd_text and line.title != CLIENT_TOTAL
-                return f"{line.usd / self._total:.1%}" if part and line.usd is not None else ""
+                if not part or line.usd is None:
+                    return ""
+                share = line.usd / self._total
+                return "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
         return visible(line.basis)
 
     def decoration(self, row: FlatRow, column: int, role: int) -> object:

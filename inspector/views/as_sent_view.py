@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QMargins, QModelIndex, Qt
+from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -351,6 +352,10 @@ class AsSentView(QWidget):
     def _show_sides(self, sent: SentRow | None) -> None:
         self.sent.set_parts(sent_parts(sent))
         self.stored.set_parts(stored_parts(sent))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Pass the focus on; a focus proxy would take the other controls out of the Tab order (Qt 6.11)."""
+        self.tree.setFocus(event.reason())
 
     def changeEvent(self, event: QEvent) -> None:
         """Follow the palette."""

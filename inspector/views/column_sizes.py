@@ -17,7 +17,9 @@ _MEASURED_CHARACTERS = 400
 _LEAST_CHARACTERS = 10
 """Of a column with text; in less room the table scrolls sideways."""
 _READABLE_CHARACTERS = 34
-"""Of the main column: with less, optional columns step aside for it, and then the table scrolls sideways."""
+"""Of the main column: with less, the table scrolls sideways."""
+_COMFORTABLE_CHARACTERS = 60
+"""Of the main column: with less, optional columns step aside for it."""
 
 
 class ColumnSizes(QObject):
@@ -93,11 +95,12 @@ class ColumnSizes(QObject):
         header = self._header
         hidden = {column for column in self._optional if not self._filled[column]}
         sizes = self._sizes(hidden)
-        readable = self._characters(_READABLE_CHARACTERS)
+        readable, comfortable = map(self._characters, (_READABLE_CHARACTERS, _COMFORTABLE_CHARACTERS))
         if any(self._filled):
-            readable = min(self._needs[self._main], readable)
+            need = self._needs[self._main]
+            readable, comfortable = min(need, readable), min(need, comfortable)
         for column in reversed(self._optional):
-            if sizes[self._main] < readable and column not in hidden:
+            if sizes[self._main] < comfortable and column not in hidden:
                 hidden.add(column)
                 sizes = self._sizes(hidden)
         sizes[self._main] = max(sizes[self._main], readable)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QMargins
+from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import (
     QComboBox,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QPushButton,
@@ -81,17 +81,13 @@ class FindingsView(QWidget):
     def _build(self) -> None:
         bar = FlowLayout(QMargins(8, 6, 8, 4))
         bar.addWidget(self.filter)
-        for button in self.severities.values():
-            bar.addWidget(button)
+        for severity in self.severities.values():
+            bar.addWidget(severity)
         for widget in (self.grouping, together(QLabel("Client"), self.client)):
             bar.addWidget(widget)
-        buttons = QHBoxLayout()
-        buttons.setContentsMargins(8, 4, 8, 6)
-        buttons.setSpacing(8)
-        buttons.addWidget(self.to_record)
-        buttons.addWidget(self.to_request)
-        buttons.addStretch(1)
-        buttons.addWidget(self.repair)
+        buttons = FlowLayout(QMargins(8, 4, 8, 6))
+        for button in (self.to_record, self.to_request, self.repair):
+            buttons.addWidget(button)
         right = QWidget()
         layout = QVBoxLayout(right)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -271,6 +267,10 @@ class FindingsView(QWidget):
         from inspector.views.repair_dialog import open_repair
 
         open_repair(self._context, self._document, self.window())
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Pass the focus on; a focus proxy would take the other controls out of the Tab order (Qt 6.11)."""
+        self.tree.setFocus(event.reason())
 
     def changeEvent(self, event: QEvent) -> None:
         """Follow the palette."""

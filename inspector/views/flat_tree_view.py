@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
 
 from inspector.models.flat_tree import EXPANDED_ROLE, LEVEL_ROLE, FlatRow, FlatTreeModel, Index
 from inspector.plain_text import plain_tip
+from inspector.rendering.tones import is_dark
 from inspector.rendering.visible_text import for_qt
 from inspector.theme import DARK, LIGHT
 from inspector.views.whole_rows_table import WholeRowsTable
@@ -103,7 +104,13 @@ class BranchDelegate(QStyledItemDelegate):
             )
         inner = QStyleOptionViewItem(option)
         inner.rect = option.rect.adjusted(_left(option, index), 0, -CELL_PADDING, 0)
+        # Fusion's own frame of the current cell lies over the text and washes it out.
+        focused = bool(inner.state & QStyle.StateFlag.State_HasFocus)
+        inner.state &= ~QStyle.StateFlag.State_HasFocus
         super().paint(painter, inner, index)
+        if focused:
+            painter.setPen(QColor((DARK if is_dark(option.palette) else LIGHT).accent))
+            painter.drawRect(option.rect.adjusted(0, 0, -1, -1))
 
 
 class FlatTreeView(WholeRowsTable):
@@ -157,8 +164,7 @@ class FlatTreeView(WholeRowsTable):
     def _tint_selection(self) -> None:
         """Selected rows keep their text colours on a light tint, as in the session's tree."""
         palette = self.palette()
-        base = palette.color(QPalette.ColorRole.Base)
-        colours = DARK if base.lightness() < 128 else LIGHT
+        colours = DARK if is_dark(palette) else LIGHT
         wanted = (
             (QPalette.ColorGroup.Active, colours.selected),
             (QPalette.ColorGroup.Inactive, colours.selected_idle),

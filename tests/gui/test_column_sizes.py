@@ -65,9 +65,10 @@ def test_figures_are_never_cut_and_an_empty_column_takes_no_room(table: FlatTree
 
 def test_an_optional_column_steps_aside_for_the_main_one(table: FlatTreeView) -> None:
     ColumnSizes(table, table.tree_model.figures, optional=(2,))
+    table.resize(1200, 230)
     fill(table, [("a long text " * 30, "12", "a long note " * 30)])
     assert not table.isColumnHidden(2)
-    table.resize(300, 230)
+    table.resize(600, 230)
     QApplication.processEvents()
     assert table.isColumnHidden(2)
 
