@@ -52,7 +52,7 @@ def examine(job: ExamineJob) -> Examination:
 
     A fault in a rule concerns that file only: it is kept as the row's problem and shown, the index goes on.
     """
-    from compaction.accounting import context_summary
+    from compaction.accounting.current import context_summary
     from compaction.conversation.session import open_session
     from compaction.diagnosis import diagnose
     from compaction.request import default_client

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -99,7 +101,7 @@ def refresh(
     prices = f"{price_fingerprint()} {MESSAGE_KEYS}"
     prices_for(prices)  # here, so that an unreadable price file is told before any work
     plan = _compare(catalogue, roots, prices, report)
-    with Workers(processes or os.cpu_count() or 1) as workers:
+    with _old_objects_left_alone(), Workers(processes or os.cpu_count() or 1) as workers:
         changed = bool(plan.changed or plan.gone or plan.renamed)
         if changed:
             folder_ids = _note_folders(catalogue, roots, prices)
@@ -115,6 +117,16 @@ def refresh(
         report.problems += [f"{path}: the process that read it was killed twice" for path in workers.deadly]
     progress.text = "done"
     return report
+
+
+@contextmanager
+def _old_objects_left_alone() -> Iterator[None]:
+    """What the program had before is not looked through by Python's collector while rows by the thousand come and go."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 @dataclass(slots=True)

@@ -5,8 +5,9 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Protocol, TypeVar
 
@@ -116,6 +117,7 @@ class Workers:
         ahead: int,
     ) -> None:
         died: set[str] = set()
+        finished: SimpleQueue[Future[list[Result]]] = SimpleQueue()
         while True:
             # After a death one batch at a time, so that it is known whose work kills.
             while len(running) < (1 if died else self._processes * ahead):
@@ -123,19 +125,24 @@ class Workers:
                 batch = more.pop() if more else next(ready, None)
                 if batch is None:
                     break
-                running[self._submit(work, batch)] = batch
+                future = self._submit(work, batch)
+                running[future] = batch
+                future.add_done_callback(finished.put)
             if not running:
                 return
             progress.check()
-            done, _ = wait(running, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
-            for future in done:
-                batch = running.pop(future)
-                try:
-                    more += store(future.result())
-                    self._deaths = 0
-                except BrokenProcessPool as error:
-                    more += self._after_death(batch, running, died, error)
-                    break
+            try:
+                future = finished.get(timeout=_POLL_SECONDS)
+            except Empty:
+                continue
+            if future not in running:
+                continue  # one that was lost with others, and is done again
+            batch = running.pop(future)
+            try:
+                more += store(future.result())
+                self._deaths = 0
+            except BrokenProcessPool as error:
+                more += self._after_death(batch, running, died, error)
 
     def _after_death(
         self, batch: list[Job], running: dict[Future[list[Result]], list[Job]], died: set[str], error: Exception

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from compaction.accounting import context_summary
+from compaction.accounting.current import context_summary
 from compaction.cli.output import print_json, print_line, print_table
 from compaction.conversation import Conversation, Session, open_session
 from compaction.transcript import BlockType, Flag, RecordKind

@@ -110,9 +110,9 @@ class Names:
         """The number of a name, given out on first sight."""
         return self._numbers[name]
 
-    def of(self, names: list[Any]) -> list[int]:
+    def of(self, names: list[Any]) -> npt.NDArray[np.int64]:
         """The numbers of many names (str or None)."""
-        return list(map(self._numbers.__getitem__, names))
+        return np.fromiter(map(self._numbers.__getitem__, names), np.int64, len(names))
 
 
 class _Numbers(dict[Any, int]):

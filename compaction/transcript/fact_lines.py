@@ -197,7 +197,10 @@ class _Waiting:
         rows["message_key"] = np.fromiter([keys[m.id] if m is not None else 0 for m in messages], np.uint64, count)
         rows["request_key"] = np.fromiter([keys[r.requestId] for r in records], np.uint64, count)
         rows["timestamp_ms"] = milliseconds([r.timestamp for r in records])
+        models = [m.model if m is not None else None for m in messages]
         rows["flags"] = _flags(records) | block_flags
+        if SYNTHETIC_MODEL in models:
+            rows["flags"][[model == SYNTHETIC_MODEL for model in models]] |= _SYNTHETIC
         rows["agent"] = index.agents.of(
             [r.agentId or (r.data.agentId if r.data is not None else None) for r in records]
         )
@@ -209,8 +212,8 @@ class _Waiting:
             ]
         )
         rows["version"] = index.versions.of([r.version for r in records])
-        rows["model"] = index.models.of([m.model if m is not None else None for m in messages])
-        rows["kind"] = [_KIND.get(r.type, _UNKNOWN) for r in records]
+        rows["model"] = index.models.of(models)
+        rows["kind"] = np.fromiter([_KIND.get(r.type, _UNKNOWN) for r in records], np.uint8, count)
         index.records.extend(rows)
         self.records, self.ids, self.offsets, self.lengths, self.lines = [], [], [], [], []
 
@@ -242,16 +245,20 @@ def _flags(records: list[_Record]) -> npt.NDArray[np.uint32]:
     flags = np.zeros(len(records), np.uint32)
     for flag, values in (
         (_SIDECHAIN, [r.isSidechain for r in records]),
-        (_META, [r.isMeta for r in records]),
-        (_COMPACT_SUMMARY, [r.isCompactSummary for r in records]),
-        (_API_ERROR, [r.isApiErrorMessage for r in records]),
         (_PARENT_NULL, [r.parentUuid is None for r in records]),
-        (_SYNTHETIC, [r.message is not None and r.message.model == SYNTHETIC_MODEL for r in records]),
     ):
-        if any(values):
+        if True in values:
             flags[np.array(values, bool)] |= flag
-    for position in [n for n, r in enumerate(records) if r.subtype is not None and r.type == "system"]:
-        flags[position] |= SYSTEM_FLAGS.get(records[position].subtype or "", 0)
+    # What few records have is looked at together.
+    for position, r in enumerate(records):
+        if r.isMeta or r.isCompactSummary or r.isApiErrorMessage or r.subtype is not None:
+            system = SYSTEM_FLAGS.get(r.subtype or "", 0) if r.type == "system" else 0
+            flags[position] |= (
+                (_META if r.isMeta else 0)
+                | (_COMPACT_SUMMARY if r.isCompactSummary else 0)
+                | (_API_ERROR if r.isApiErrorMessage else 0)
+                | system
+            )
     return flags
 
 

@@ -26,7 +26,7 @@ class Level:
     @classmethod
     def of(cls, conversation: Conversation, client: str, errors: int | None) -> Level:
         """The level of a conversation now."""
-        from compaction.accounting import context_summary
+        from compaction.accounting.current import context_summary
 
         context = context_summary(conversation, client or None)
         return cls(context["tokens"], context["effective_window"], len(conversation.compactions), errors)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.accounting import context_summary, current_context
 from compaction.accounting.calibration import calibrate
 from compaction.accounting.categories import CATEGORY_COUNT, Category
 from compaction.accounting.composition import Added, Composition, first_composition, next_composition
 from compaction.accounting.context import context_series
+from compaction.accounting.current import context_summary, current_context
 from compaction.accounting.parts import estimate_parts
 from compaction.conversation import build_conversation, open_session
 from compaction.transcript import open_transcript, transcript_from_bytes

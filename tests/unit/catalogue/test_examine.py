@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from compaction.accounting import context_summary
+from compaction.accounting.current import context_summary
 from compaction.catalogue.database import Catalogue, open_catalogue
 from compaction.catalogue.entries import SessionEntry
 from compaction.catalogue.examine import ExamineJob, examine
