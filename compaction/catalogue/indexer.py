@@ -121,7 +121,7 @@ def refresh(
 
 @contextmanager
 def _old_objects_left_alone() -> Iterator[None]:
-    """What the program had before is not looked through by Python's collector while rows by the thousand come and go."""
+    """What was there before is not looked through by Python's collector while rows by the thousand come and go."""
     gc.freeze()
     try:
         yield
