@@ -15,6 +15,8 @@ SUMMARY_INSTRUCTION_TOKENS = 2_500
 """The summary request is 2,100 to 3,300 tokens above the context: its instruction (transcript-format.md 7)."""
 TYPICAL_SUMMARY_TOKENS = 4_000
 """Output of a summary request: 12,200 characters at the median, and its analysis part (transcript-format.md 7)."""
+_REQUESTS_AHEAD = 2_000
+"""A session that has more requests left grows so slowly that what it costs until then says nothing."""
 FIVE_MINUTES_MS, ONE_HOUR_MS = 5 * 60_000, 60 * 60_000
 
 
@@ -43,7 +45,8 @@ class PlanCost:
         per_request, per_request_without: each later request, cache warm, growing as the session did.
         break_even_requests: requests until the plan has paid for itself, 0 = at once, None = never or unpriced.
         requests_until_auto_compact: how many the session has left without the plan, None when it does not grow.
-        saved_until_auto_compact: against waiting for the automatic compaction and paying for it, over those requests.
+        saved_until_auto_compact: against waiting for the automatic compaction and paying for it, over those requests;
+            None where there are more than 2,000 of them.
         cache_tokens_kept, cache_tokens_lost: of the warm cache, tokens still usable at the next request, and not.
         usage: of the summary request: input, output, cache read, cache creation tokens.
         price_source: where the prices come from.
@@ -172,15 +175,28 @@ def _break_even(invested: float, saved_each: float) -> int | None:
 
 
 def _against_waiting(given: StrategyInput, plan: Plan, cost: PlanCost, grows: int, price: Pricer) -> PlanCost:
-    """The same requests until the automatic compaction, with the plan now and without it."""
+    """The requests that the session has left until its automatic compaction, with the plan now and without it.
+
+    Whoever has reached the threshold by then pays for that compaction: always without the plan, and with a plan that
+    frees too little. A plan that changes nothing therefore saves nothing.
+    """
     thresholds = given.thresholds
     if not thresholds.auto_compact_on or grows <= 1:
         return cost
-    left = max(0, math.ceil((thresholds.auto_compact_threshold - plan.tokens_before) / grows))
-    waiting = sum(price(plan.tokens_before + n * grows, grows) for n in range(min(left, 2_000)))
-    at_threshold = max(plan.tokens_before, thresholds.auto_compact_threshold)
-    summary = (SUMMARY_INSTRUCTION_TOKENS, TYPICAL_SUMMARY_TOKENS, at_threshold, 0)
-    waiting += price(0, 0, summary)
-    acting = sum(price(plan.tokens_after + n * grows, grows) for n in range(min(left, 2_000)))
-    acting += (cost.one_off or 0) + (cost.next_request or 0)
+    threshold = thresholds.auto_compact_threshold
+
+    def until(tokens: int) -> int:
+        return max(0, math.ceil((threshold - tokens) / grows))
+
+    left = until(plan.tokens_before)
+    if left > _REQUESTS_AHEAD:
+        return replace(cost, requests_until_auto_compact=left)
+
+    def over(first: float | None, tokens: int) -> float:
+        requests = (first or 0) + sum(price(tokens + n * grows, grows) for n in range(1, left)) if left else 0.0
+        summary = (SUMMARY_INSTRUCTION_TOKENS, TYPICAL_SUMMARY_TOKENS, max(tokens, threshold), 0)
+        return requests + (price(0, 0, summary) if until(tokens) <= left else 0.0)
+
+    waiting = over(cost.next_request_without, plan.tokens_before)
+    acting = (cost.one_off or 0) + over(cost.next_request, plan.tokens_after)
     return replace(cost, requests_until_auto_compact=left, saved_until_auto_compact=waiting - acting)

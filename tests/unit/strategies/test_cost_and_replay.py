@@ -12,7 +12,12 @@ from compaction.accounting.prices import bundled_prices
 from compaction.accounting.settings import WindowSettings
 from compaction.conversation import build_conversation, open_session
 from compaction.strategies.api_clear_tool_uses import ApiClearToolUsesSettings
-from compaction.strategies.cost import SUMMARY_INSTRUCTION_TOKENS, TYPICAL_SUMMARY_TOKENS, cache_state
+from compaction.strategies.cost import (
+    SUMMARY_INSTRUCTION_TOKENS,
+    TYPICAL_SUMMARY_TOKENS,
+    cache_state,
+    growth_per_request,
+)
 from compaction.strategies.micro_fit import fit_microcompactions
 from compaction.strategies.microcompact_time import MicrocompactTimeSettings
 from compaction.strategies.replay import replay
@@ -106,6 +111,48 @@ def test_issue_5_against_waiting_for_auto_compact() -> None:
     no_limit = plan_of("auto-compact", off).cost
     assert no_limit is not None
     assert no_limit.requests_until_auto_compact is None
+
+
+def test_issue_5_a_plan_that_changes_nothing_saves_nothing_until_auto_compact() -> None:
+    cost = plan_of("microcompact-time", given_for(_priced(), later_ms=MINUTE)).cost
+    assert cost is not None
+    assert cost.next_request == cost.next_request_without, "it does not apply so soon"
+    assert cost.requests_until_auto_compact
+    assert cost.saved_until_auto_compact == 0
+
+
+@pytest.mark.parametrize("frees_enough", [True, False])
+def test_issue_5_until_auto_compact_the_same_requests_are_counted_with_the_plan_and_without_it(
+    frees_enough: bool,
+) -> None:
+    given = given_for(_priced())
+    tokens, grows = given.view.tokens, growth_per_request(given)
+    # Three requests are left; or none is, and the context is over the threshold with the plan too.
+    threshold = tokens + 3 * grows if frees_enough else plan_of("microcompact-time", given).tokens_after - 100
+    given = replace(given, thresholds=replace(given.thresholds, auto_compact_threshold=threshold))
+    plan = plan_of("microcompact-time", given)
+    cost = plan.cost
+    assert cost is not None
+    left = max(0, -((tokens - threshold) // grows))
+    assert cost.requests_until_auto_compact == left
+    rates = given.prices.row("claude-sonnet-4-6").rates  # type: ignore[union-attr]
+    written = 4 if cache_state(given).one_hour else 3
+
+    def later(context: int) -> float:
+        return sum((context + n * grows) * rates[2] + grows * rates[written] for n in range(1, left)) / 1e6
+
+    def summary(context: int) -> float:
+        read = max(context, threshold)
+        return (SUMMARY_INSTRUCTION_TOKENS * rates[0] + TYPICAL_SUMMARY_TOKENS * rates[1] + read * rates[2]) / 1e6
+
+    waiting = (cost.next_request_without if left else 0) + later(tokens) + summary(tokens)  # type: ignore[operator]
+    acting = (cost.next_request if left else 0) + later(plan.tokens_after)  # type: ignore[operator]
+    if plan.tokens_after + left * grows >= threshold:
+        acting += summary(plan.tokens_after)
+    assert frees_enough == (plan.tokens_after + left * grows < threshold)
+    assert cost.saved_until_auto_compact == pytest.approx(waiting - acting)
+    assert cost.saved_until_auto_compact is not None
+    assert cost.saved_until_auto_compact > 0, "less is written anew to the cold cache, and less is summarised"
 
 
 @needs_shared
