@@ -231,8 +231,9 @@ class ComparisonModel(QAbstractTableModel):
             return self._explanation(index)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             # A bare count stands under the other figures, also in a row of sentences.
-            bare = not any(map(str.isalpha, self.text(index.row(), index.column())))
-            left = FIGURES[index.row()].title in TEXT_ROWS and not bare
+            left = FIGURES[index.row()].title in TEXT_ROWS and any(
+                map(str.isalpha, self.text(index.row(), index.column()))
+            )
             side = Qt.AlignmentFlag.AlignLeft if left else Qt.AlignmentFlag.AlignRight
             return int(side | Qt.AlignmentFlag.AlignVCenter)
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
