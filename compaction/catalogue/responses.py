@@ -22,17 +22,18 @@ from compaction.transcript.transcript import Transcript
 
 SCANNED = np.dtype(
     [
-        ("message_key", "<i8"), ("line", "<i8"), ("timestamp_ms", "<i8"), ("model", "<i4"), ("sidechain", "?"),
-        *((bucket, "<i8") for bucket in BUCKETS), ("context_tokens", "<i8"), ("uncertain", "?"), ("cost_usd", "<f8"),
+        ("message_key", "<i8"), ("line", "<u4"), ("timestamp_ms", "<i8"), ("model", "<i4"), ("sidechain", "?"),
+        *((bucket, "<u4") for bucket in BUCKETS), ("context_tokens", "<u4"), ("uncertain", "?"), ("cost_usd", "<f8"),
     ]
 )  # fmt: skip
 """An API response as far as a slice shows it: tokens by bucket, `context` tokens, `model` a number of
-`ScannedResponses.models`, `cost_usd` NaN = no price.
+`ScannedResponses.models`, `cost_usd` NaN = no price. Counts that a hostile file exaggerates end at 2**32 - 1.
 
 `message_key` is the same for every copy of the response in any file (message.id, requestId, model and prompt size, as
 `accounting.usage` tells responses apart).
 """
 
+_MOST = 2**32 - 1
 MESSAGE_KEYS = "mixed keys"
 """Names how `SCANNED.message_key` is made: rows with keys of another making cannot stand beside these."""
 
@@ -90,16 +91,17 @@ def responses_of(
         return [(ScannedResponses(), FileTotals())] * len(parts)
     rows = settled.rows[settled.best]
     found = np.zeros(settled.count, SCANNED)
-    found["line"] = transcript.line[_first_records(settled)]
-    found["line"] += np.array([part.lines_before for part in parts])[rows["file"]]
-    found["message_key"] = _message_keys(rows, settled.names.models.names, found["line"], parts)
+    lines = transcript.line[_first_records(settled)] + np.array([part.lines_before for part in parts])[rows["file"]]
+    found["line"] = lines
+    found["message_key"] = _message_keys(rows, settled.names.models.names, lines, parts)
     found["timestamp_ms"] = settled.time
     for bucket, name in enumerate(BUCKETS):
-        found[name] = settled.tokens[:, bucket]
-    found["context_tokens"] = prompt_tokens(rows)
+        found[name] = np.minimum(settled.tokens[:, bucket], _MOST)
+    context = prompt_tokens(rows)
     for number in np.flatnonzero(rows["iterated"]).tolist():
         usage = transcript.usage_at(int(rows["usage"][number]))
-        found["context_tokens"][number] = context_of_iterations(usage.iterations) or found["context_tokens"][number]
+        context[number] = min(context_of_iterations(usage.iterations) or context[number], _MOST)
+    found["context_tokens"] = np.minimum(context, _MOST)
     for name in ("model", "sidechain"):
         found[name] = rows[name]
     found["uncertain"] = settled.uncertain

@@ -86,7 +86,7 @@ def _lost_result(case: Case, violation: Violation) -> tuple[str, dict[str, Any]]
     ]
     facts: dict[str, Any] = {"result_lines": [case.line(r) for r in beside]}
     if beside:
-        return f"The result is on line {case.line(beside[0])}, beside the current conversation.", facts
+        return f"The result is on line {case.line(beside[0]):,}, beside the current conversation.", facts
     if any(case.answers.answer(identity) for identity in violation.ids):
         return "The answer is in the file of the sub-agent that the call started.", facts
     records = [r for place in violation.places if (r := case.record_of(place)) is not None]
@@ -96,15 +96,15 @@ def _lost_result(case: Case, violation: Violation) -> tuple[str, dict[str, Any]]
     text = t.preview(after, 300)
     line = case.line(after)
     if "[Request interrupted" in text:
-        return f"The request was interrupted (line {line}) before the result was written.", facts
+        return f"The request was interrupted (line {line:,}) before the result was written.", facts
     if t.flags[after] & Flag.API_ERROR:
-        return f"The client reported an error (line {line}) before the result was written.", facts
+        return f"The client reported an error (line {line:,}) before the result was written.", facts
     if t.flags[after] & Flag.COMPACT_SUMMARY:
-        return f"A compaction (line {line}) came between the call and its result.", facts
+        return f"A compaction (line {line:,}) came between the call and its result.", facts
     before = records[-1]
     if t.session(after) != t.session(before) or t.version(after) != t.version(before):
-        return f"The session ended after the call and was resumed on line {line}.", facts
-    return f"No record of the file answers it; the conversation goes on at line {line}.", facts
+        return f"The session ended after the call and was resumed on line {line:,}.", facts
+    return f"No record of the file answers it; the conversation goes on at line {line:,}.", facts
 
 
 def _next_spoken(case: Case, record: int) -> int | None:
@@ -133,11 +133,11 @@ def _lost_call(case: Case, identity: str) -> tuple[str, dict[str, Any]]:
     line = case.line(calls[-1])
     if facts["call_exists_before_boundary"]:
         boundary = case.line(case.window_start)
-        return f"The compaction on line {boundary} cut the call (line {line}) off from its result.", facts
+        return f"The compaction on line {boundary:,} cut the call (line {line:,}) off from its result.", facts
     places: list[Block] = case.places_with_id(identity)
     if any(p in case.place_of for p in places if p[0] in calls):
-        return f"The call (line {line}) is answered by another result already.", facts
-    return f"The call (line {line}) lies beside the current conversation.", facts
+        return f"The call (line {line:,}) is answered by another result already.", facts
+    return f"The call (line {line:,}) lies beside the current conversation.", facts
 
 
 def _what_stands_between(case: Case, violation: Violation) -> str:
@@ -148,5 +148,5 @@ def _what_stands_between(case: Case, violation: Violation) -> str:
         if len(records) > 1 and records[0] < record < records[-1] and record not in records and case.speaks[record]:
             kind = "A summary" if t.flags[record] & Flag.COMPACT_SUMMARY else "A message"
             if t.kind[record] == RecordKind.USER:
-                return f"{kind} (line {case.line(record)}) was stored between the call and its result."
+                return f"{kind} (line {case.line(record):,}) was stored between the call and its result."
     return ""

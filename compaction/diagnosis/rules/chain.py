@@ -30,7 +30,7 @@ def _bridges(case: Case, candidates: list[Bridge]) -> tuple[Repair, ...]:
     return tuple(
         Repair(
             bridge_name(number),
-            f"Set parentUuid to {t.uuid(c.record)} (line {case.line(c.record)}, {t.type_name(c.record)})",
+            f"Set parentUuid to {t.uuid(c.record)} (line {case.line(c.record):,}, {t.type_name(c.record)})",
             default=number == 0,
             reason=c.reason,
         )
@@ -178,7 +178,7 @@ def enters_sidechain(case: Case) -> Iterator[Finding]:
                 case,
                 "chain_enters_sidechain",
                 record,
-                f"The parent (line {case.line(parent)}) belongs to a sub-agent's sidechain.",
+                f"The parent (line {case.line(parent):,}) belongs to a sub-agent's sidechain.",
             )
 
 
