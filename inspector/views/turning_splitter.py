@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
@@ -35,16 +35,28 @@ class TurningSplitter(QSplitter):
         below = orientation is Qt.Orientation.Vertical
         if below:
             self._sizes = self.sizes()
+        self._give_heights(below)
+        self.setOrientation(orientation)
+        if not below and any(self._sizes):
+            self.setSizes(self._sizes)
+        self.updateGeometry()
+
+    def event(self, event: QEvent) -> bool:
+        """A pane that needs another height than before gets it."""
+        if event.type() is QEvent.Type.LayoutRequest and self._least:
+            self._give_heights(True)
+        return super().event(event)
+
+    def _give_heights(self, below: bool) -> None:
+        """Below each other every pane keeps some lines in view, and all that it says it needs; beside each other only
+        what was set before."""
         lines = self.fontMetrics().height() * _LEAST_LINES
         for pane in (self.widget(place) for place in range(self.count())):
             if pane is None:
                 continue
             if below:
-                self._least[pane] = pane.minimumHeight()
-                pane.setMinimumHeight(max(lines, pane.minimumHeight()))
+                least = self._least.setdefault(pane, pane.minimumHeight())
+                # A height that is set counts instead of the pane's own, not besides it.
+                pane.setMinimumHeight(max(lines, least, pane.minimumSizeHint().height()))
             else:
                 pane.setMinimumHeight(self._least.pop(pane, 0))
-        self.setOrientation(orientation)
-        if not below and any(self._sizes):
-            self.setSizes(self._sizes)
-        self.updateGeometry()

@@ -168,6 +168,24 @@ def test_panes_stand_below_each_other_where_the_window_is_narrow_and_come_back(q
     assert not any(split.widget(place).minimumHeight() for place in range(2))
 
 
+def test_panes_below_each_other_have_the_height_that_they_need_also_when_it_changes(qtbot: QtBot) -> None:
+    split = TurningSplitter(100)
+    qtbot.addWidget(split)
+    tall, short = QWidget(), QWidget()
+    inside = QWidget()
+    inside.setMinimumHeight(700)
+    QVBoxLayout(tall).addWidget(inside)
+    split.addWidget(tall)
+    split.addWidget(short)
+    split.resize(split.fontMetrics().averageCharWidth() * 60, 400)
+    split.show()
+    assert split.orientation() is Qt.Orientation.Vertical
+    assert tall.minimumHeight() > 700
+    inside.setMinimumHeight(900)
+    qtbot.waitUntil(lambda: tall.minimumHeight() > 900)
+    assert 0 < short.minimumHeight() < 400
+
+
 def test_on_a_small_screen_the_docks_leave_the_tree_its_height(
     window: MainWindow, app_context: AppContext, sample_session: Path
 ) -> None:
