@@ -139,7 +139,7 @@ class FindingsModel(FlatTreeModel):
 def _search_text(finding: Finding) -> str:
     """Every fact of a finding that a person may look for, casefolded."""
     words = (finding.code, finding.rule, finding.message, finding.api_error, finding.why, finding.wire)
-    numbers = [f"line {line}" for line in finding.lines]
+    numbers = [f"line {line} line {line:,}" for line in finding.lines]
     return " ".join((*words, *finding.ids, *numbers, finding.code.replace("_", " "))).casefold()
 
 

@@ -36,7 +36,7 @@ def rows_of_patch(hunks: object) -> list[DiffRow]:
         if not isinstance(hunk, Mapping) or not isinstance(hunk.get("lines"), list):
             continue
         old_line, new_line = _number(hunk.get("oldStart")), _number(hunk.get("newStart"))
-        rows.append(DiffRow("@", 0, 0, f"line {old_line} → line {new_line}"))
+        rows.append(DiffRow("@", 0, 0, f"line {old_line:,} → line {new_line:,}"))
         for line in hunk["lines"]:
             sign, text = (str(line)[:1] or " "), str(line)[1:]
             if sign == "-":

@@ -85,6 +85,13 @@ def test_the_filter_looks_at_every_fact(model: FindingsModel, text: str, count: 
     assert model.shown == count
 
 
+@pytest.mark.parametrize("text", ["line 1021", "line 1,021"])
+def test_a_line_is_found_as_it_is_shown_and_as_it_is_typed(model: FindingsModel, text: str) -> None:
+    model.set_report(Report("2.1.332", (Finding("x", "", "info", "message", lines=(1021,)),)))
+    model.set_filter(text, ("info",), "kind")
+    assert model.shown == 1
+
+
 def test_severities_can_be_hidden(model: FindingsModel) -> None:
     model.set_filter("", ("warning",), "kind")
     assert shown(model) == ["▲ 1 × truncated last line", "▲ Line 12 ends early."]
