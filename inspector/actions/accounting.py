@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from inspector.actions.registry import Action, Menu, document_open
+from inspector.actions.registry import Action, Menu, a_session
 from inspector.context import AppContext
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _export_action(suffix: str, text: str, tip: str) -> Action:
         text,
         lambda context: _export(context, suffix),
         icon="export",
-        enabled_when=document_open,
+        missing=a_session,
         tip=tip,
     )
 
@@ -45,7 +45,7 @@ ACTIONS = [
         icon="gauge",
         menu=Menu.SESSION,
         group="accounting",
-        enabled_when=document_open,
+        missing=a_session,
         tip="Choose the client profile, and the environment it runs in, for the context's window and limits.",
     ),
     _export_action("png", "Export the context chart as a PNG…", "Save the context chart as a picture."),

@@ -2,23 +2,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inspector.actions.registry import Action, Menu, document_open
+from inspector.actions.registry import Action, Menu, a_session
 from inspector.context import AppContext
 
 if TYPE_CHECKING:
+    from compaction.diagnosis.model import Report
     from inspector.views.findings_view import FindingsView
 
 
-def _has_findings(context: AppContext) -> bool:
-    document = context.current_document
-    report = document.diagnosis.report if document is not None else None
-    return report is not None and bool(report.findings)
+def _findings(context: AppContext) -> str:
+    report, missing = _report(context)
+    return missing if report is None or report.findings else "Nothing was found in this session."
 
 
-def _has_repairs(context: AppContext) -> bool:
+def _repairs(context: AppContext) -> str:
+    report, missing = _report(context)
+    if report is None or any(r.changes_file for finding in report.findings for r in finding.repairs):
+        return missing
+    return "No finding of this session has a repair that changes the file."
+
+
+def _report(context: AppContext) -> tuple[Report | None, str]:
+    """The diagnosis of the current session, or what is missing for one."""
     document = context.current_document
-    report = document.diagnosis.report if document is not None else None
-    return report is not None and any(r.changes_file for finding in report.findings for r in finding.repairs)
+    if document is None:
+        return None, "Open a session first."
+    report = document.diagnosis.report
+    return report, "" if report is not None else "The diagnosis is not done yet."
 
 
 def _view(context: AppContext) -> FindingsView | None:
@@ -66,7 +76,7 @@ ACTIONS = [
         shortcut="F4",
         menu=Menu.GO,
         group="findings",
-        enabled_when=_has_findings,
+        missing=_findings,
         tip="Select the next finding and its record.",
     ),
     Action(
@@ -77,7 +87,7 @@ ACTIONS = [
         shortcut="Shift+F4",
         menu=Menu.GO,
         group="findings",
-        enabled_when=_has_findings,
+        missing=_findings,
         tip="Select the previous finding and its record.",
     ),
     Action(
@@ -88,7 +98,7 @@ ACTIONS = [
         shortcut="Ctrl+Shift+A",
         menu=Menu.GO,
         group="findings",
-        enabled_when=document_open,
+        missing=a_session,
         tip="Show the request that led to the selected API round's response, beside the records it was made of.",
     ),
     Action(
@@ -99,7 +109,7 @@ ACTIONS = [
         shortcut="Ctrl+Shift+R",
         menu=Menu.SESSION,
         group="change",
-        enabled_when=_has_repairs,
+        missing=_repairs,
         toolbar=True,
         tip="Preview how the session can be mended, choose, and write a new file.",
     ),

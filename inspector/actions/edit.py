@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from inspector.actions.registry import Action, Menu, document_open
-from inspector.actions.tree import selected, tree
+from inspector.actions.registry import Action, Menu, a_session
+from inspector.actions.tree import a_selection, tree
 from inspector.context import AppContext
 
 
@@ -17,14 +17,14 @@ def _redo(context: AppContext) -> None:
         document.undo_stack.redo()
 
 
-def _can_undo(context: AppContext) -> bool:
+def _undoable(context: AppContext) -> str:
     document = context.current_document
-    return document is not None and document.undo_stack.canUndo()
+    return "" if document is not None and document.undo_stack.canUndo() else "There is nothing to undo."
 
 
-def _can_redo(context: AppContext) -> bool:
+def _redoable(context: AppContext) -> str:
     document = context.current_document
-    return document is not None and document.undo_stack.canRedo()
+    return "" if document is not None and document.undo_stack.canRedo() else "There is nothing to redo."
 
 
 ACTIONS = [
@@ -36,7 +36,7 @@ ACTIONS = [
         shortcut="Ctrl+Z",
         menu=Menu.EDIT,
         group="undo",
-        enabled_when=_can_undo,
+        missing=_undoable,
         tip="Undo the last applied compaction or repair of this tab.",
     ),
     Action(
@@ -47,7 +47,7 @@ ACTIONS = [
         shortcut="Ctrl+Shift+Z",
         menu=Menu.EDIT,
         group="undo",
-        enabled_when=_can_redo,
+        missing=_redoable,
         tip="Do again what was undone.",
     ),
     Action(
@@ -58,7 +58,7 @@ ACTIONS = [
         shortcut="Ctrl+Shift+C",
         menu=Menu.EDIT,
         group="copy",
-        enabled_when=selected,
+        missing=a_selection,
         context=True,
         tip="Copy the selected rows' text, without markup.",
     ),
@@ -70,7 +70,7 @@ ACTIONS = [
         shortcut="Ctrl+Shift+J",
         menu=Menu.EDIT,
         group="copy",
-        enabled_when=selected,
+        missing=a_selection,
         context=True,
         tip="Copy the selected records exactly as they stand in the file.",
     ),
@@ -82,7 +82,7 @@ ACTIONS = [
         shortcut="Ctrl+F",
         menu=Menu.EDIT,
         group="find",
-        enabled_when=document_open,
+        missing=a_session,
         toolbar=True,
         tip="Search text and fields: tool:Bash error:yes tokens:>2000 type:user.",
     ),
@@ -94,7 +94,7 @@ ACTIONS = [
         shortcut="F3",
         menu=Menu.EDIT,
         group="find",
-        enabled_when=document_open,
+        missing=a_session,
         tip="Go to the next match.",
     ),
     Action(
@@ -105,7 +105,7 @@ ACTIONS = [
         shortcut="Shift+F3",
         menu=Menu.EDIT,
         group="find",
-        enabled_when=document_open,
+        missing=a_session,
         tip="Go to the match before.",
     ),
 ]

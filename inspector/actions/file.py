@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from PySide6.QtWidgets import QFileDialog
 
-from inspector.actions.registry import Action, Menu
+from inspector.actions.registry import Action, Menu, a_tab
 from inspector.context import AppContext
 from inspector.documents.derived import bundled_folder
 
@@ -73,8 +73,12 @@ def _close_all(context: AppContext) -> None:
         _window(context).close_document(document)
 
 
-def _has_tab(context: AppContext) -> bool:
-    return context.current_document is not None
+def _a_sample(_context: AppContext) -> str:
+    return "" if sample_path() is not None else "The sample is not part of this installation."
+
+
+def _sessions_before(context: AppContext) -> str:
+    return "" if context.settings.strings("last_sessions") else "No session was open when the window was closed last."
 
 
 ACTIONS = [
@@ -106,7 +110,7 @@ ACTIONS = [
         icon="sample",
         menu=Menu.FILE,
         group="open",
-        enabled_when=lambda _context: sample_path() is not None,
+        missing=_a_sample,
         tip="Open the bundled sample: an invented session with everything worth seeing in it.",
     ),
     Action(
@@ -116,7 +120,7 @@ ACTIONS = [
         icon="recent",
         menu=Menu.FILE,
         group="open",
-        enabled_when=lambda context: bool(context.settings.strings("last_sessions")),
+        missing=_sessions_before,
         tip="Open the sessions that were open when the window was closed last.",
     ),
     Action(
@@ -127,7 +131,7 @@ ACTIONS = [
         shortcut="Ctrl+W",
         menu=Menu.FILE,
         group="close",
-        enabled_when=_has_tab,
+        missing=a_tab,
         tip="Close this tab.",
     ),
     Action(
@@ -137,7 +141,7 @@ ACTIONS = [
         shortcut="Ctrl+Shift+W",
         menu=Menu.FILE,
         group="close",
-        enabled_when=_has_tab,
+        missing=a_tab,
         tip="Close every tab.",
     ),
     Action(

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QInputDialog
 
-from inspector.actions.registry import Action, Menu, document_open
-from inspector.actions.tree import has_pair, selected, tree
+from inspector.actions.registry import Action, Menu, a_session
+from inspector.actions.tree import a_pair, a_selection, tree
 from inspector.context import AppContext
 
 
@@ -44,7 +44,7 @@ def _step(name: str, text: str, what: str, icon: str, keys: tuple[str, str], tip
             shortcut=keys[0 if step > 0 else 1],
             menu=Menu.GO,
             group=name,
-            enabled_when=document_open,
+            missing=a_session,
             tip=f"Select the {direction} {tip}.",
         )
         for direction, step in (("next", 1), ("previous", -1))
@@ -60,7 +60,7 @@ ACTIONS = [
         shortcut="Alt+Left",
         menu=Menu.GO,
         group="history",
-        enabled_when=document_open,
+        missing=a_session,
         toolbar=True,
         tip="Back to what was selected before.",
     ),
@@ -72,7 +72,7 @@ ACTIONS = [
         shortcut="Alt+Right",
         menu=Menu.GO,
         group="history",
-        enabled_when=document_open,
+        missing=a_session,
         toolbar=True,
         tip="Forward again.",
     ),
@@ -84,7 +84,7 @@ ACTIONS = [
         shortcut="Ctrl+P",
         menu=Menu.GO,
         group="links",
-        enabled_when=has_pair,
+        missing=a_pair,
         toolbar=True,
         context=True,
         tip="From a tool_use to its tool_result, or back.",
@@ -97,7 +97,7 @@ ACTIONS = [
         shortcut="Ctrl+Up",
         menu=Menu.GO,
         group="links",
-        enabled_when=selected,
+        missing=a_selection,
         context=True,
         tip="Select the record that parentUuid names.",
     ),
@@ -109,7 +109,7 @@ ACTIONS = [
         shortcut="Ctrl+Down",
         menu=Menu.GO,
         group="links",
-        enabled_when=selected,
+        missing=a_selection,
         context=True,
         tip="Select the first record whose parentUuid names this one.",
     ),
@@ -124,7 +124,7 @@ ACTIONS = [
         shortcut="Ctrl+L",
         menu=Menu.GO,
         group="number",
-        enabled_when=document_open,
+        missing=a_session,
         tip="Select the record on a line of the file.",
     ),
     Action(
@@ -135,7 +135,7 @@ ACTIONS = [
         shortcut="Ctrl+G",
         menu=Menu.GO,
         group="number",
-        enabled_when=document_open,
+        missing=a_session,
         tip="Select an API round by its number.",
     ),
     Action(
@@ -145,7 +145,7 @@ ACTIONS = [
         icon="pin",
         menu=Menu.GO,
         group="number",
-        enabled_when=document_open,
+        missing=a_session,
         tip="Select the record the next request continues from.",
     ),
     Action(
@@ -156,7 +156,7 @@ ACTIONS = [
         shortcut="Ctrl+Shift+E",
         menu=Menu.VIEW,
         group="expand",
-        enabled_when=document_open,
+        missing=a_session,
         toolbar=True,
         tip="Open every epoch, API round and message.",
     ),
@@ -168,7 +168,7 @@ ACTIONS = [
         shortcut="Ctrl+Shift+G",
         menu=Menu.VIEW,
         group="expand",
-        enabled_when=document_open,
+        missing=a_session,
         toolbar=True,
         tip="Show one row for each API round.",
     ),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from inspector.actions.registry import Action, Menu, document_open
+from inspector.actions.registry import Action, Menu, a_session
 from inspector.settings import FOLLOW_END, FOLLOW_LIVE, NOTIFY, SINGLE_INSTANCE
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ ACTIONS = [
         _follow_end,
         icon="down",
         shortcut="Ctrl+Shift+End",
-        enabled_when=document_open,
+        missing=a_session,
         checked_when=lambda context: context.settings.get(FOLLOW_END),
         menu=Menu.VIEW,
         group="live",

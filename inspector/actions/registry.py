@@ -27,15 +27,20 @@ class Menu(Enum):
     NONE = ""
 
 
-def always(_context: AppContext) -> bool:
-    """Enabled in every state."""
-    return True
+def nothing(_context: AppContext) -> str:
+    """Can be done in every state."""
+    return ""
 
 
-def document_open(context: AppContext) -> bool:
-    """Enabled when the current tab shows a loaded session."""
+def a_session(context: AppContext) -> str:
+    """The current tab must show a loaded session."""
     document = context.current_document
-    return document is not None and document.conversation is not None
+    return "" if document is not None and document.conversation is not None else "Open a session first."
+
+
+def a_tab(context: AppContext) -> str:
+    """There must be a tab, loaded or not."""
+    return "" if context.current_document is not None else "Open a session first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,8 @@ class Action:
         handler: does it; gets the context (the current document is `context.current_document`).
         icon: name of an SVG in resources/icons without its ending, or "".
         shortcut: portable key sequences; the first is shown in the menu.
-        enabled_when: pure look at the context; asked again after each change of document, selection or job.
+        missing: pure look at the context: what keeps it from being done now, one sentence for the person, "" when
+            nothing does; asked again after each change of document, selection or job.
         checked_when: when given, the action is a switch and this is its state.
         menu, group: where it stands; groups of a menu are separated by a line, in the order of first use.
         tip: one sentence that says what it does (status bar, tool tip, palette, What's This).
@@ -61,7 +67,7 @@ class Action:
     handler: Callable[[AppContext], object]
     icon: str = ""
     shortcut: tuple[str, ...] | str = ()
-    enabled_when: Callable[[AppContext], bool] = always
+    missing: Callable[[AppContext], str] = nothing
     checked_when: Callable[[AppContext], bool] | None = None
     menu: Menu = Menu.NONE
     group: str = ""
@@ -152,12 +158,18 @@ class ActionRegistry:
     def __getitem__(self, action_id: str) -> Action:
         return self._entries[action_id].action
 
+    def missing(self, action_id: str) -> str:
+        """What keeps it from being done now, "" when nothing does."""
+        if self._context is None:
+            return "The window is closing."
+        return self._entries[action_id].action.missing(self._context)
+
     def enabled(self, action_id: str) -> bool:
-        """Whether its condition holds now."""
-        return self._context is not None and self._entries[action_id].action.enabled_when(self._context)
+        """Whether it can be done now."""
+        return not self.missing(action_id)
 
     def run(self, action_id: str) -> bool:
-        """Do it if its condition holds; tells whether it did. Errors of the handler go to the error centre."""
+        """Do it if nothing is missing; tells whether it did. Errors of the handler go to the error centre."""
         context = self._context
         if context is None or not self.enabled(action_id):
             return False
@@ -177,14 +189,22 @@ class ActionRegistry:
         return entry.qt
 
     def refresh(self) -> None:
-        """Ask every condition again and set enabled and checked on the QActions."""
+        """Ask again what is missing and what is on, and show it on the QActions."""
         if self._context is None:
             return
         for entry in self._entries.values():
             if entry.qt is not None:
-                entry.qt.setEnabled(entry.action.enabled_when(self._context))
-                if entry.action.checked_when is not None:
-                    entry.qt.setChecked(entry.action.checked_when(self._context))
+                self._show_state(entry.action, entry.qt)
+
+    def _show_state(self, action: Action, shown: QAction) -> None:
+        missing = self.missing(action.id)
+        shown.setEnabled(not missing)
+        shown.setStatusTip(missing or action.tip)
+        keys = QKeySequence(action.keys[0]).toString(QKeySequence.SequenceFormat.NativeText) if action.keys else ""
+        title = f"{action.label} ({keys})" if keys else action.label
+        shown.setToolTip("\n".join(filter(None, (title, action.tip, missing))))
+        if action.checked_when is not None and self._context is not None:
+            shown.setChecked(action.checked_when(self._context))
 
     def retint(self) -> None:
         """Give every QAction its icon again, after the theme changed."""
@@ -205,14 +225,10 @@ class ActionRegistry:
             result.setIcon(self._context.theme.icon(action.icon))
         result.setShortcuts([QKeySequence(key) for key in action.keys])
         result.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
-        keys = (
-            f" ({QKeySequence(action.keys[0]).toString(QKeySequence.SequenceFormat.NativeText)})" if action.keys else ""
-        )
-        result.setToolTip(f"{action.label}{keys}" + (f"\n{action.tip}" if action.tip else ""))
-        result.setStatusTip(action.tip)
         result.setWhatsThis(action.tip)
         result.setCheckable(action.checked_when is not None)
         # A menu shows either an icon or whether it is checked.
         result.setIconVisibleInMenu(action.checked_when is None)
+        self._show_state(action, result)
         result.triggered.connect(lambda _checked=False, action_id=action.id: self.run(action_id))
         return result

@@ -7,9 +7,11 @@ from inspector.actions.registry import Action, Menu
 from inspector.context import AppContext
 
 
-def _has_file(context: AppContext) -> bool:
+def _a_file(context: AppContext) -> str:
     document = context.current_document
-    return document is not None and document.path is not None and str(document.path) != "-"
+    if document is None:
+        return "Open a session first."
+    return "" if document.path is not None and str(document.path) != "-" else "This session has no file."
 
 
 def _reload(context: AppContext) -> None:
@@ -39,7 +41,7 @@ ACTIONS = [
         shortcut="F5",
         menu=Menu.SESSION,
         group="file",
-        enabled_when=_has_file,
+        missing=_a_file,
         toolbar=True,
         tip="Read the file again; what is expanded, selected and scrolled to stays.",
     ),
@@ -50,7 +52,7 @@ ACTIONS = [
         icon="copy",
         menu=Menu.SESSION,
         group="file",
-        enabled_when=_has_file,
+        missing=_a_file,
         tip="Copy the path of the session's file.",
     ),
     Action(
@@ -60,7 +62,7 @@ ACTIONS = [
         icon="folder",
         menu=Menu.SESSION,
         group="file",
-        enabled_when=_has_file,
+        missing=_a_file,
         tip="Open the folder of the session's file in the file manager.",
     ),
 ]

@@ -23,14 +23,19 @@ def tree(context: AppContext) -> OutlineView:
     return cast("OutlineView", widget)
 
 
-def selected(context: AppContext) -> bool:
-    """Enabled when a row is selected."""
+def a_selection(context: AppContext) -> str:
+    """A row must be selected."""
     document = context.current_document
-    return document is not None and document.selection.scope is not Scope.NONE
+    chosen = document is not None and document.selection.scope is not Scope.NONE
+    return "" if chosen else "Select a row of the tree first."
 
 
-def has_pair(context: AppContext) -> bool:
-    """Enabled when the selected block is a tool_use or tool_result with a partner."""
+def a_pair(context: AppContext) -> str:
+    """The selected block must be a tool_use or tool_result with a partner."""
+    return "" if _has_pair(context) else "Select a tool_use or a tool_result that has its partner first."
+
+
+def _has_pair(context: AppContext) -> bool:
     document = context.current_document
     if document is None or document.selection.conversation is None:
         return False

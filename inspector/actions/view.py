@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import Qt
 
-from inspector.actions.registry import Action, Menu, document_open
+from inspector.actions.registry import Action, Menu, a_session
 from inspector.context import AppContext
 from inspector.settings import SHOW_BOOKKEEPING, SHOW_META, SHOW_SIDECHAIN, THEME, Setting
 from inspector.theme import Mode
@@ -130,7 +130,7 @@ ACTIONS = [
         "Next session",
         lambda context: _step_tab(context, 1),
         shortcut=("Ctrl+Tab", "Ctrl+PgDown"),
-        enabled_when=document_open,
+        missing=a_session,
         tip="Show the next open session.",
     ),
     Action(
@@ -138,7 +138,7 @@ ACTIONS = [
         "Previous session",
         lambda context: _step_tab(context, -1),
         shortcut=("Ctrl+Shift+Tab", "Ctrl+PgUp"),
-        enabled_when=document_open,
+        missing=a_session,
         tip="Show the open session before.",
     ),
 ]

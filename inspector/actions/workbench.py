@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from inspector.actions.registry import Action, Menu, document_open
+from inspector.actions.registry import Action, Menu, a_session
 from inspector.context import AppContext
-from inspector.documents.derived import apply_column, can_apply
+from inspector.documents.derived import apply_column, why_not
 from inspector.documents.workbench import Workbench
 
 
@@ -14,9 +14,9 @@ def _workbench(context: AppContext) -> Workbench | None:
     return found if isinstance(found, Workbench) else None
 
 
-def _can_apply(context: AppContext) -> bool:
+def _applicable(context: AppContext) -> str:
     workbench = _workbench(context)
-    return workbench is not None and can_apply(workbench.chosen)
+    return why_not(workbench.chosen) if workbench is not None else a_session(context) or "Open Compare first."
 
 
 def _apply(context: AppContext) -> None:
@@ -64,7 +64,7 @@ ACTIONS = [
         shortcut="Ctrl+Shift+M",
         menu=Menu.SESSION,
         group="workbench",
-        enabled_when=document_open,
+        missing=a_session,
         toolbar=True,
         tip="Every compaction strategy side by side: tokens, cost, what is lost.",
     ),
@@ -76,7 +76,7 @@ ACTIONS = [
         shortcut="Ctrl+Return",
         menu=Menu.SESSION,
         group="workbench",
-        enabled_when=_can_apply,
+        missing=_applicable,
         tip="Carry out the strategy chosen in Compare on a copy in a tab of its own; nothing is written.",
     ),
     Action(
@@ -87,7 +87,7 @@ ACTIONS = [
         shortcut="Ctrl+E",
         menu=Menu.FILE,
         group="export",
-        enabled_when=document_open,
+        missing=a_session,
         toolbar=True,
         tip="Write the session as a new file: resumable transcript, API request, Markdown, HTML report.",
     ),

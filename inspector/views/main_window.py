@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import (
-    QLabel,
     QMainWindow,
     QMenu,
     QTabBar,
@@ -18,13 +17,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from inspector.actions.registry import Action, Menu, group_rank
+from inspector.actions.registry import Action, Menu, a_tab, group_rank
 from inspector.context import AppContext
 from inspector.documents.document import Document, LoadState
 from inspector.plain_text import plain_tip
 from inspector.views.dock_area import SIDES, ViewDock
 from inspector.views.dock_tabs import DockTabs
 from inspector.views.document_page import DocumentPage
+from inspector.views.elided_label import ElidedLabel
 from inspector.views.job_bar import JobBar
 from inspector.views.message_bar import MessageBar
 from inspector.views.page_stack import DocumentTabBar, PageStack, PageTabs
@@ -369,7 +369,7 @@ class MainWindow(QMainWindow):
                     menu=Menu.VIEW,
                     group="views" if spec.area == "center" else "docks",
                     tip=spec.tip,
-                    enabled_when=lambda context: context.current_document is not None,
+                    missing=a_tab,
                     checked_when=lambda context, view_id=spec.id: self._view_shown(view_id),  # type: ignore[misc]
                 )
             )
@@ -427,8 +427,7 @@ class MainWindow(QMainWindow):
 
     def _build_status_bar(self) -> None:
         bar = self.statusBar()
-        self._file_label = QLabel()
-        self._file_label.setTextFormat(Qt.TextFormat.PlainText)
+        self._file_label = ElidedLabel(least=16)
         self._file_label.setAccessibleName("Session")
         bar.addWidget(self._file_label)
         bar.addPermanentWidget(JobBar(self._context))

@@ -42,7 +42,8 @@ def score(typed: str, text: str) -> int | None:
 
 
 class Palette(QDialog):
-    """Ctrl+K: type a few letters of any command, press Enter. Lists every action that can run now."""
+    """Ctrl+K: type a few letters of any command, press Enter. Lists every action that can run now, and below them those
+    that were meant but cannot, with the reason."""
 
     def __init__(self, context: AppContext, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
@@ -83,11 +84,13 @@ class Palette(QDialog):
         self.refresh("")
 
     def matches(self, typed: str) -> list[Match]:
-        """The runnable actions that fit, best first; the menu may stand before the name, as it is shown."""
+        """The actions that fit, best first, those that cannot run now behind the others (and none without typing); the
+        menu may stand before the name, as it is shown."""
         found = []
         typed = " ".join(typed.replace(":", " ").split())
         for action in self._context.actions:
-            if not self._context.actions.enabled(action.id):
+            idle = not self._context.actions.enabled(action.id)
+            if idle and not typed:
                 continue
             text = f"{action.menu.value} {action.label}".replace("&", "") if typed else action.label
             value = min((s for s in (score(typed, action.label), score(typed, text)) if s is not None), default=None)
@@ -95,8 +98,8 @@ class Palette(QDialog):
                 tip = score(typed, action.tip)
                 value = tip + 300 if tip is not None and tip < 100 else None
             if value is not None:
-                found.append((value, text, action.id))
-        return [Match(value, action_id) for value, _, action_id in sorted(found)[:SHOWN]]
+                found.append((idle, value, text, action.id))
+        return [Match(value, action_id) for _, value, _, action_id in sorted(found)[:SHOWN]]
 
     def refresh(self, typed: str) -> None:
         """List what fits the text."""
@@ -106,7 +109,10 @@ class Palette(QDialog):
             keys = QKeySequence(action.keys[0]).toString(QKeySequence.SequenceFormat.NativeText) if action.keys else ""
             menu = action.menu.value.replace("&", "")
             text = f"{menu}: {action.label}" if menu else action.label
-            item = QListWidgetItem(f"{text}    {keys}" if keys else text)
+            missing = self._context.actions.missing(action.id)
+            item = QListWidgetItem("    ".join(filter(None, (text, f"✕ {missing}" if missing else keys))))
+            if missing:
+                item.setForeground(self._context.theme.named("muted"))
             item.setIcon(self._context.theme.icon(action.icon) if action.icon else self._blank)
             item.setData(Qt.ItemDataRole.UserRole, action.id)
             item.setToolTip(action.tip)
@@ -120,8 +126,8 @@ class Palette(QDialog):
     def run_current(self) -> None:
         """Close and run the selected action."""
         item = self.list.currentItem()
-        if item is not None and item.data(Qt.ItemDataRole.UserRole):
-            action_id = item.data(Qt.ItemDataRole.UserRole)
+        action_id = item.data(Qt.ItemDataRole.UserRole) if item is not None else None
+        if action_id and self._context.actions.enabled(action_id):
             self.accept()
             self._context.actions.run(action_id)
 

@@ -17,6 +17,7 @@ from inspector.actions.help import page_here
 from inspector.app import make_context
 from inspector.context import AppContext
 from inspector.documents.document import Document, LoadState
+from inspector.documents.workbench import Workbench
 from inspector.settings import Settings
 from inspector.views import document_page
 from inspector.views.document_page import DocumentPage
@@ -176,6 +177,37 @@ def test_the_palette_runs_what_fits_the_typed_letters(window: MainWindow, app_co
     palette.run_current()
     assert not app_context.theme.dark
     palette.deleteLater()
+
+
+def test_the_palette_says_why_a_command_cannot_run(
+    window: MainWindow, app_context: AppContext, sample_session: Path
+) -> None:
+    apply = "session.apply"
+
+    def lines(typed: str) -> dict[str, str]:
+        palette = Palette(app_context, window)
+        palette.refresh(typed)
+        items = [palette.list.item(row) for row in range(palette.list.count())]
+        if items[0].data(Qt.ItemDataRole.UserRole) == apply:
+            palette.run_current()
+        palette.deleteLater()
+        return {item.data(Qt.ItemDataRole.UserRole): item.text() for item in items}
+
+    assert "Open a session first." in lines("apply the chosen strategy")[apply]
+    window.open_path(sample_session)
+    assert app_context.runner.wait_until_idle()
+    assert "Open Compare first." in lines("apply the chosen strategy")[apply]
+    window.show_view("compare")
+    assert app_context.runner.wait_until_idle()
+    workbench = app_context.current_document.findChild(Workbench)  # type: ignore[union-attr]
+    assert isinstance(workbench, Workbench)
+    idle = next(column for column in workbench.columns if column.plan is not None and not column.plan.applies)
+    workbench.choose(idle)
+    found = lines("apply the chosen strategy")
+    assert idle.plan is not None
+    assert idle.plan.reason in found[apply], "the reason stands there, and Enter does not run it"
+    assert len(window.documents) == 1
+    assert apply not in lines(""), "without typing only what can run is listed"
 
 
 def test_the_key_of_a_dock_gives_it_the_focus_and_then_hides_it(window: MainWindow, app_context: AppContext) -> None:
