@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from compaction.accounting.current import CurrentContext
 from compaction.accounting.thresholds import State
@@ -12,6 +12,7 @@ from inspector.context import AppContext
 from inspector.documents.accounting import accounting_of
 from inspector.documents.document import Document
 from inspector.theme import Colours, Theme
+from inspector.views.elided_label import ElidedLabel
 
 _WORDS: dict[State, str] = {
     "ok": "",
@@ -93,8 +94,7 @@ class ContextGauge(QWidget):
         self._document = document
         self.accounting = accounting_of(document)
         self.bar = GaugeBar(context.theme)
-        self.label = QLabel()
-        self.label.setTextFormat(Qt.TextFormat.PlainText)
+        self.label = ElidedLabel(least=16)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(6)

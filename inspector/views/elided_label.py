@@ -10,10 +10,15 @@ from inspector.plain_text import plain_tip
 class ElidedLabel(QLabel):
     """One line of plain text that ends in "…" where the room does; its tool tip then has the whole."""
 
-    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+    def __init__(self, text: str = "", parent: QWidget | None = None, *, least: int = 0) -> None:
+        """Args:
+        least: characters down to which it gives way, asking for room for its whole text; 0: it takes what is given.
+        """
         super().__init__(text, parent)
         self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        across = QSizePolicy.Policy.Preferred if least else QSizePolicy.Policy.Ignored
+        self.setSizePolicy(across, QSizePolicy.Policy.Preferred)
+        self.setMinimumWidth(self.fontMetrics().averageCharWidth() * least)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw what fits."""

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 from inspector.context import AppContext
 from inspector.documents.accounting import accounting_of
 from inspector.documents.document import Document
-from inspector.models.columns import alignment
+from inspector.models.columns import alignment, is_figure
 from inspector.models.overview import Fact, Overview, Table, overview_of
 from inspector.plain_text import plain_tip
 from inspector.views.column_sizes import ColumnSizes
@@ -217,7 +217,7 @@ class TableCard(Card):
         self.tree.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.tree.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.tree.setHeaderLabels(list(table.headers))
-        right = [all(_is_number(line.cells[column]) for line in table.lines) for column in range(len(table.headers))]
+        right = [all(is_figure(line.cells[column]) for line in table.lines) for column in range(len(table.headers))]
         for line in table.lines:
             item = QTreeWidgetItem(list(line.cells))
             item.setData(0, RECORD, line.record)
@@ -250,11 +250,6 @@ class TableCard(Card):
         header.setFixedHeight(self.fontMetrics().height() + HEADER_ROOM)
         rows = self.tree.topLevelItemCount()
         self.tree.setFixedHeight((self.fontMetrics().height() + ROW_ROOM) * rows + header.height() + 2)
-
-
-def _is_number(text: str) -> bool:
-    """Whether a cell holds a figure, or what stands for one."""
-    return text.lstrip("≈").replace(",", "").isdigit() or text in ("–", "unknown")
 
 
 class ContextCard(Card):

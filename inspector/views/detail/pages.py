@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from inspector.models.columns import alignment, is_figure
 from inspector.models.flat_tree import FlatRow
 from inspector.models.json_tree import JsonNode, JsonTreeModel
 from inspector.rendering.parts import Part
@@ -249,11 +250,20 @@ class TablePage(QTableWidget):
         self._sizes = ColumnSizes(self, filler=len(titles) - 1, padding=_CELL_PADDING)
 
     def set_texts(self, rows: Sequence[Sequence[str]]) -> None:
-        """Show rows of texts, columns as wide as their content where there is room."""
+        """Show rows of texts, columns as wide as their content where there is room, figures at the right."""
         self.setRowCount(len(rows))
+        sides = [
+            Qt.AlignmentFlag(alignment(bool(rows) and all(is_figure(row[column]) for row in rows)))
+            for column in range(self.columnCount())
+        ]
+        for column, side in enumerate(sides):
+            title = self.horizontalHeaderItem(column)
+            if title is not None:
+                title.setTextAlignment(side)
         for number, row in enumerate(rows):
             for column, text in enumerate(row):
                 item = QTableWidgetItem(visible(text))
+                item.setTextAlignment(sides[column])
                 self.setItem(number, column, item)
         self._sizes.measure()
 
