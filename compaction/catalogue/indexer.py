@@ -28,8 +28,9 @@ _T = TRANSCRIPT
 _BATCH_BYTES = 4 << 20
 """Small files go to a worker together until they are this long: handing over a task costs more than reading one."""
 
-_STORE_SECONDS = 0.3
-"""Results wait for each other at most so long: a transaction for each batch would take longer than its rows."""
+_STORE_SECONDS = 0.1
+"""Results wait for each other at most so long: a transaction for each batch would take longer than its rows, and what
+waits when the last file is read is stored while the other processors have nothing to do."""
 
 _FACTS_AHEAD = 12
 """Batches handed out for each worker while facts are read: they are read quickly, and what comes of them is small."""

@@ -38,6 +38,9 @@ _DEATHS = 6
 _COLLECTED_AFTER = 100_000
 """Objects that a worker makes between two garbage collections."""
 
+_NICE = 5
+"""How far a worker steps back behind other processes that want the processor."""
+
 AHEAD = 2
 """Batches handed out for each worker: one to work on, one waiting. More would only hold results in memory."""
 
@@ -179,6 +182,9 @@ def _prepare() -> None:
     """Set a worker process up."""
     # Ctrl+C in a terminal reaches every process; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The process that stores what comes of it, and draws the window, goes first.
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
     # Records are many and hold no cycles: with the usual threshold a seventh of the time goes into looking for some.
     gc.freeze()
     gc.set_threshold(_COLLECTED_AFTER)
