@@ -14,10 +14,8 @@ from inspector.views.flat_tree_view import CELL_PADDING
 _MEASURED_ROWS = 200
 """Rows that are looked at: more would be felt in long tables, and these are what the person sees first."""
 _MEASURED_CHARACTERS = 400
-_LEAST_CHARACTERS = 10
-"""Of a column with text; in less room the table scrolls sideways."""
 _READABLE_CHARACTERS = 34
-"""Of the main column: with less, the table scrolls sideways."""
+"""Of a column with text that needs so much: with less room, the table scrolls sideways."""
 _COMFORTABLE_CHARACTERS = 60
 """Of the main column: with less, optional columns step aside for it."""
 
@@ -25,8 +23,9 @@ _COMFORTABLE_CHARACTERS = 60
 class ColumnSizes(QObject):
     """Keeps the widths of a table's columns by their content and the room there is.
 
-    A column with text that needs less than its part leaves the rest to the others; what nobody needs goes to the
-    filler. Optional columns are hidden where they are empty, and where the main column would become unreadable.
+    Short texts are not cut. A column with longer ones that needs less than its part leaves the rest to the others;
+    what nobody needs goes to the filler. Optional columns are hidden where they are empty, and where the main column
+    would get little.
     """
 
     def __init__(
@@ -95,15 +94,11 @@ class ColumnSizes(QObject):
         header = self._header
         hidden = {column for column in self._optional if not self._filled[column]}
         sizes = self._sizes(hidden)
-        readable, comfortable = map(self._characters, (_READABLE_CHARACTERS, _COMFORTABLE_CHARACTERS))
-        if any(self._filled):
-            need = self._needs[self._main]
-            readable, comfortable = min(need, readable), min(need, comfortable)
+        comfortable = min(self._needs[self._main], self._characters(_COMFORTABLE_CHARACTERS))
         for column in reversed(self._optional):
             if sizes[self._main] < comfortable and column not in hidden:
                 hidden.add(column)
                 sizes = self._sizes(hidden)
-        sizes[self._main] = max(sizes[self._main], readable)
         self._fitting = True
         for column in self._optional:
             self._view.setColumnHidden(column, column in hidden)
@@ -116,9 +111,12 @@ class ColumnSizes(QObject):
         sizes = {column: self._needs[column] for column in shown}
         texts = [column for column in shown if column not in self._figures]
         room = self._view.viewport().width() - sum(sizes[column] for column in shown if column in self._figures)
-        least = self._characters(_LEAST_CHARACTERS)
-        shares = shared([sizes[column] for column in texts], max(room, least * len(texts)))
-        sizes.update(zip(texts, shares, strict=True))
+        readable = self._characters(_READABLE_CHARACTERS)
+        least = [min(sizes[column], readable) for column in texts]
+        more = shared([sizes[column] - short for column, short in zip(texts, least, strict=True)], room - sum(least))
+        sizes.update({column: short + further for column, short, further in zip(texts, least, more, strict=True)})
+        if not any(self._filled) and self._main in sizes:
+            sizes[self._main] = max(sizes[self._main], readable)
         left = self._view.viewport().width() - sum(sizes.values())
         if self._filler is not None and left > 0:
             sizes[self._filler] += left
@@ -172,6 +170,6 @@ def shared(needs: Sequence[int], room: int) -> list[int]:
     waiting = sorted(range(len(needs)), key=lambda place: needs[place])
     while waiting:
         place = waiting.pop(0)
-        parts[place] = min(needs[place], room // (len(waiting) + 1))
+        parts[place] = max(0, min(needs[place], room // (len(waiting) + 1)))
         room -= parts[place]
     return parts

@@ -31,7 +31,7 @@ RECORD = Qt.ItemDataRole.UserRole
 ROW_ROOM, HEADER_ROOM = 7, 13
 """Pixels of a row and of the header beyond their line of text."""
 _CELL_PADDING = 5
-TWO_COLUMNS = 110
+TWO_COLUMNS = 155
 """Width in characters from which the tables stand in two columns."""
 
 
