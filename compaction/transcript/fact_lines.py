@@ -31,6 +31,9 @@ from compaction.transcript.transcript import Transcript, transcript_of
 _TOGETHER = 400
 """Records whose columns are made at once: enough to spread the cost of a batch over small files."""
 
+_PIECE_BYTES = 512 << 10
+"""Decoded at once: so much, with the objects that come of it, stays in a processor's own cache."""
+
 # Plain integers: this runs for every record and block (see `index`).
 _KIND = {name: int(kind) for name, kind in KIND_OF_TYPE.items()}
 _UNKNOWN = int(RecordKind.UNKNOWN)
@@ -118,8 +121,8 @@ class FactLines(ClaudeCode):
 
     A home folder holds thousands of small files: columns made file by file would cost more than decoding. Left out are
     the content of blocks, the ids of parents and of tool calls, boundaries' own figures and links to subagents; of the
-    content blocks only calls and results are listed. `uuid_key` is a key only for the first record of a part that has a
-    uuid, and 1 for the others that have one. Line numbers begin at 1 in every part.
+    content blocks only calls and results are listed. `uuid_key` is certainly a key only for the first record of a part
+    that has a uuid, and 1 for most others that have one. Line numbers begin at 1 in every part.
     """
 
     def __init__(self) -> None:
@@ -129,11 +132,23 @@ class FactLines(ClaudeCode):
         assert isinstance(source, _PartsSource)
         waiting = _Waiting()
         for start, data in zip(source.starts, source.parts, strict=False):
-            first = index.records.length + len(waiting.records)
-            whole = waiting.add(data, start)
-            self.parts.append(Part(first, index.records.length + len(waiting.records), whole))
-            if len(waiting.records) >= _TOGETHER:
+            pieces = _pieces(data)
+            if len(pieces) > 1:
+                # It is read in steps that may be undone: what waits of other parts must not be undone with it.
                 waiting.move_to(index)
+            before, first, line = index.lengths(), index.records.length + len(waiting.records), 1
+            whole = True
+            for piece in pieces:
+                whole = waiting.add(data[piece], start + piece.start, line)
+                if not whole:
+                    break
+                line += len(waiting.lines[-1])
+                if len(waiting.records) >= _TOGETHER:
+                    waiting.move_to(index)
+            if not whole and len(pieces) > 1:
+                waiting = _Waiting()
+                index.cut(before)
+            self.parts.append(Part(first, index.records.length + len(waiting.records), whole))
         waiting.move_to(index)
         at.offset = source.size()
         at.complete = index.lengths()
@@ -150,10 +165,9 @@ class _Waiting:
     lengths: list[npt.NDArray[np.int64]] = field(default_factory=list)
     lines: list[npt.NDArray[np.int64]] = field(default_factory=list)
 
-    def add(self, data: bytes, start: int) -> bool:
-        """Decode whole lines that begin at offset `start`; all of them, or none and False when one of them is odd."""
-        if not data:
-            return True
+    def add(self, data: bytes, start: int, line: int) -> bool:
+        """Decode whole lines that begin at offset `start` with line number `line`; all of them, or none and False when
+        one of them is odd."""
         ends = _line_feeds(data)
         if not _between_objects(data, ends):
             return False
@@ -175,7 +189,7 @@ class _Waiting:
         self.ids += ids
         self.offsets.append(start + starts)
         self.lengths.append(ends - starts)
-        self.lines.append(np.arange(1, len(ends) + 1))
+        self.lines.append(np.arange(line, line + len(ends)))
         return True
 
     def move_to(self, index: Index) -> None:
@@ -216,6 +230,19 @@ class _Waiting:
         rows["kind"] = np.fromiter([_KIND.get(r.type, _UNKNOWN) for r in records], np.uint8, count)
         index.records.extend(rows)
         self.records, self.ids, self.offsets, self.lengths, self.lines = [], [], [], [], []
+
+
+def _pieces(data: bytes) -> list[slice]:
+    """The part in pieces of whole lines; none for an empty one."""
+    found: list[slice] = []
+    start = 0
+    while start < len(data):
+        end = len(data)
+        if end - start > _PIECE_BYTES * 3 // 2:
+            end = data.rfind(b"\n", start, start + _PIECE_BYTES) + 1 or data.find(b"\n", start) + 1 or end
+        found.append(slice(start, end))
+        start = end
+    return found
 
 
 def _line_feeds(data: bytes) -> npt.NDArray[np.int64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from compaction.catalogue import scan
 from compaction.catalogue.pricing import price_fingerprint
 from compaction.catalogue.responses import FilePart
 from compaction.catalogue.scan import ScanJob, SliceResult, Summary, scan_all, summarise
+from compaction.transcript import fact_lines
 from compaction.transcript.fact_lines import read_facts
 from compaction.transcript.transcript import transcript_from_bytes
 from tests.generator import FAULTS, Session
@@ -22,6 +23,16 @@ from tests.unit.accounting.sessions import SessionBuilder, call, text, usage
 from tests.unit.catalogue.support import make_library
 
 PRICES = price_fingerprint()
+
+
+@pytest.fixture(autouse=True, params=["large", "small"], scope="module")
+def pieces(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Everything holds as well where a file is decoded in many pieces."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "small":
+            patch.setattr(fact_lines, "_PIECE_BYTES", 700)
+            patch.setattr(fact_lines, "_TOGETHER", 7)
+        yield
 
 
 def job(path: Path) -> ScanJob:
@@ -151,6 +162,18 @@ def test_whole_files_are_read_narrowly_and_odd_ones_are_not(tmp_path: Path, monk
         (tmp_path / name).write_bytes(ODD[make](lines))
     scan_all([job(tmp_path / name) for name in ("whole", "odd", "last")])
     assert full == ["odd"]
+
+
+def test_a_part_that_turns_out_odd_late_leaves_nothing_behind() -> None:
+    one, two = (session(n).bytes() for n in range(2))
+    odd = one + b'{"type": broken}\n'
+    transcript, parts = read_facts([two, odd, two])
+    alone, [part] = read_facts([two])
+    assert [p.whole for p in parts] == [True, False, True]
+    assert [p.end - p.first for p in parts] == [part.end, 0, part.end]
+    assert len(transcript) == 2 * part.end
+    assert len(transcript.usage_table) == 2 * len(alone.usage_table)
+    assert len(transcript.block_record) == 2 * len(alone.block_record)
 
 
 def test_each_part_keeps_its_own_lines() -> None:
