@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
@@ -93,7 +95,8 @@ def apply_slices(
         # In the same transaction, so that `link` runs even when this program is killed before.
         set_fact(connection, owner, UNLINKED, "yes")
     for result, row in [*fresh, *known]:
-        _write_passages(connection, row["id"], result.passages or [])
+        if result.passages:
+            _write_passages(connection, row["id"], result.passages)
     return {result.job.path: row["id"] for result, row in [*fresh, *known]}
 
 
@@ -170,14 +173,14 @@ def _insert_rows(connection: Connection, rows: list[dict[str, Any]]) -> None:
     """Add files that the catalogue does not have, and note the ids that their rows get."""
     if not rows:
         return
-    connection.execute(sa.insert(TRANSCRIPT), rows)
+    newest = connection.execute(sa.select(sa.func.max(TRANSCRIPT.c.id))).scalar() or 0
+    values = ([json.dumps(v) if isinstance(v, list) else v for v in row.values()] for row in rows)
+    _insert(connection, TRANSCRIPT, list(rows[0]), values)
     # Asking for the ids afterwards: an INSERT that returns one runs once for each row.
-    ids: dict[str, int] = {}
-    for part in in_parts(row["path"] for row in rows):
-        query = sa.select(TRANSCRIPT.c.path, TRANSCRIPT.c.id).where(
-            TRANSCRIPT.c.owner == rows[0]["owner"], TRANSCRIPT.c.path.in_(part)
-        )
-        ids.update(connection.execute(query).cursor.fetchall())
+    query = sa.select(TRANSCRIPT.c.path, TRANSCRIPT.c.id).where(
+        TRANSCRIPT.c.owner == rows[0]["owner"], TRANSCRIPT.c.id > newest
+    )
+    ids: dict[str, int] = dict(connection.execute(query).cursor.fetchall())
     for row in rows:
         row["id"] = ids[row["path"]]
 
@@ -274,14 +277,22 @@ def _totals_of(connection: Connection, rows: Sequence[dict[str, Any]]) -> dict[i
     return found
 
 
-def _insert(connection: Connection, table: sa.Table, names: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
-    """Insert tuples through the driver: making a dictionary of each and binding it by name takes four times as long."""
+_ROWS_AT_ONCE = 20
+"""In one statement: each takes a quarter less time than in one of its own; more hardly matter."""
+
+
+def _insert(connection: Connection, table: sa.Table, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Insert rows through the driver: making a dictionary of each and binding it by name takes four times as long."""
     values = list(rows)
-    if not values:
-        return
     mark = "?" if connection.dialect.name == "sqlite" else "%s"
-    marks = ", ".join([mark] * len(names))
-    connection.exec_driver_sql(f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({marks})", values)
+    marks = f"({', '.join([mark] * len(names))})"
+    insert = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES "
+    whole = len(values) - len(values) % _ROWS_AT_ONCE
+    if whole:
+        together = [tuple(chain.from_iterable(values[n : n + _ROWS_AT_ONCE])) for n in range(0, whole, _ROWS_AT_ONCE)]
+        connection.exec_driver_sql(insert + ", ".join([marks] * _ROWS_AT_ONCE), together)
+    if values[whole:]:
+        connection.exec_driver_sql(insert + marks, [tuple(row) for row in values[whole:]])
 
 
 def _write_passages(connection: Connection, transcript_id: int, passages: list[Passage]) -> None:
