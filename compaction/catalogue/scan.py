@@ -28,7 +28,7 @@ from compaction.errors import InputUnreadable
 from compaction.transcript.claude_code import ClaudeCode
 from compaction.transcript.fact_lines import read_facts
 from compaction.transcript.formats import format_of
-from compaction.transcript.index import SYNTHETIC_MODEL
+from compaction.transcript.index import SYNTHETIC_MODEL, key_of
 from compaction.transcript.kinds import BlockFlag, BlockType, Flag, RecordKind
 from compaction.transcript.preview import preview_of
 from compaction.transcript.source import BytesSource
@@ -41,6 +41,7 @@ TITLE_CHARACTERS = 200
 
 # Plain integers: a member of an enumeration takes longer to combine than a small file's column.
 _DAMAGED, _USER, _ASSISTANT = int(RecordKind.DAMAGED), int(RecordKind.USER), int(RecordKind.ASSISTANT)
+_PARENT_NULL = int(Flag.PARENT_NULL)
 _ERRORS = int(Flag.API_ERROR | Flag.API_SYSTEM_ERROR)
 _BOUNDARIES = int(Flag.COMPACT_BOUNDARY | Flag.MICROCOMPACT_BOUNDARY)
 _ROOT_SUMMARY = int(Flag.COMPACT_SUMMARY | Flag.PARENT_NULL)
@@ -322,8 +323,10 @@ _LOOKED_AT = 200
 
 def _read_texts(transcript: Transcript, here: slice, found: Summary) -> None:
     first = here.start
-    chained = first + np.flatnonzero(transcript.uuid_key[here])
-    found.lineage_key = signed(int(transcript.uuid_key[chained[0]])) if len(chained) else 0
+    in_a_chain = (transcript.parent_key[here] != 0) | ((transcript.flags[here] & _PARENT_NULL) != 0)
+    chained = first + np.flatnonzero(in_a_chain)
+    uuid = next(_members(transcript, chained[:1], "uuid"), "")
+    found.lineage_key = signed(key_of(uuid)) if uuid else 0
     found.project = next((t for t in _members(transcript, chained[:_LOOKED_AT], "cwd")), "")
     found.branch = next((t for t in _members(transcript, chained[::-1][:_LOOKED_AT], "gitBranch")), "")
     names = {"custom-title": "customTitle", "ai-title": "aiTitle"}

@@ -91,7 +91,12 @@ class Table:
             grown = np.empty(max(end, len(self._rows) * 3 // 2), self._rows.dtype)
             grown[: self.length] = self._rows[: self.length]
             self._rows = grown
-        self._rows[self.length : end] = rows
+        if isinstance(rows, np.ndarray) and rows.dtype == self._rows.dtype and rows.flags.c_contiguous:
+            # As plain bytes: numpy copies structured rows field by field, in ten times the time.
+            size = rows.itemsize
+            self._rows.view(np.uint8)[self.length * size : end * size] = rows.view(np.uint8)
+        else:
+            self._rows[self.length : end] = rows
         self.length = end
 
     def view(self) -> npt.NDArray[Any]:
@@ -112,6 +117,9 @@ class Names:
 
     def of(self, names: list[Any]) -> npt.NDArray[np.int64]:
         """The numbers of many names (str or None)."""
+        if names and names.count(names[0]) == len(names):
+            # Most batches are of one session: comparing takes a fifth of the time of looking up.
+            return np.full(len(names), self._numbers[names[0]], np.int64)
         return np.fromiter(map(self._numbers.__getitem__, names), np.int64, len(names))
 
 

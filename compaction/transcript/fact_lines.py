@@ -20,7 +20,6 @@ from compaction.transcript.index import (
     SYSTEM_FLAGS,
     Index,
     KeyMemory,
-    key_of,
     milliseconds,
 )
 from compaction.transcript.kinds import KIND_OF_TYPE, BlockFlag, BlockType, Flag, RecordKind
@@ -64,7 +63,6 @@ class _Message(msgspec.Struct, gc=False):
 class _Record(msgspec.Struct, gc=False):
     type: str = ""
     subtype: str | None = None
-    uuid: str | None = None
     parentUuid: str | msgspec.UnsetType | None = msgspec.UNSET  # noqa: N815
     isSidechain: bool | None = None  # noqa: N815
     isMeta: bool | None = None  # noqa: N815
@@ -121,8 +119,8 @@ class FactLines(ClaudeCode):
 
     A home folder holds thousands of small files: columns made file by file would cost more than decoding. Left out are
     the content of blocks, the ids of parents and of tool calls, boundaries' own figures and links to subagents; of the
-    content blocks only calls and results are listed. `uuid_key` is certainly a key only for the first record of a part
-    that has a uuid, and 1 for most others that have one. Line numbers begin at 1 in every part.
+    content blocks only calls and results are listed. `uuid_key` is 0 throughout, `parent_key` 1 where a record names
+    a parent. Line numbers begin at 1 in every part.
     """
 
     def __init__(self) -> None:
@@ -160,7 +158,6 @@ class _Waiting:
     """Decoded records whose columns are not made yet; places in bytes and lines, an array a part."""
 
     records: list[_Record] = field(default_factory=list)
-    ids: list[int] = field(default_factory=list)
     offsets: list[npt.NDArray[np.int64]] = field(default_factory=list)
     lengths: list[npt.NDArray[np.int64]] = field(default_factory=list)
     lines: list[npt.NDArray[np.int64]] = field(default_factory=list)
@@ -180,13 +177,8 @@ class _Waiting:
             return False
         if len(records) != len(ends):
             return False
-        ids = [0 if r.uuid is None else 1 for r in records]
-        if 1 in ids:
-            first = ids.index(1)
-            ids[first] = key_of(records[first].uuid or "")
         starts = np.concatenate(([0], ends[:-1] + 1))
         self.records += records
-        self.ids += ids
         self.offsets.append(start + starts)
         self.lengths.append(ends - starts)
         self.lines.append(np.arange(line, line + len(ends)))
@@ -207,12 +199,13 @@ class _Waiting:
         rows["offset"] = np.concatenate(self.offsets)
         rows["length"] = np.concatenate(self.lengths)
         rows["line"] = np.concatenate(self.lines)
-        rows["uuid_key"] = np.fromiter(self.ids, np.uint64, count)
-        rows["message_key"] = np.fromiter([keys[m.id] if m is not None else 0 for m in messages], np.uint64, count)
-        rows["request_key"] = np.fromiter([keys[r.requestId] for r in records], np.uint64, count)
+        parents = [r.parentUuid for r in records]
+        rows["parent_key"] = [parent is not None and parent is not msgspec.UNSET for parent in parents]
+        rows["message_key"] = keys.of([m.id if m is not None else None for m in messages])
+        rows["request_key"] = keys.of([r.requestId for r in records])
         rows["timestamp_ms"] = milliseconds([r.timestamp for r in records])
         models = [m.model if m is not None else None for m in messages]
-        rows["flags"] = _flags(records) | block_flags
+        rows["flags"] = _flags(records, parents) | block_flags
         if SYNTHETIC_MODEL in models:
             rows["flags"][[model == SYNTHETIC_MODEL for model in models]] |= _SYNTHETIC
         rows["agent"] = index.agents.of(
@@ -227,9 +220,9 @@ class _Waiting:
         )
         rows["version"] = index.versions.of([r.version for r in records])
         rows["model"] = index.models.of(models)
-        rows["kind"] = np.fromiter([_KIND.get(r.type, _UNKNOWN) for r in records], np.uint8, count)
+        rows["kind"] = np.frombuffer(bytes([_KIND.get(r.type, _UNKNOWN) for r in records]), np.uint8)
         index.records.extend(rows)
-        self.records, self.ids, self.offsets, self.lengths, self.lines = [], [], [], [], []
+        self.records, self.offsets, self.lengths, self.lines = [], [], [], []
 
 
 def _pieces(data: bytes) -> list[slice]:
@@ -268,11 +261,11 @@ def _between_objects(data: bytes, ends: npt.NDArray[np.int64]) -> bool:
     return bool(octets[0] == ord("{") and (behind == ord("}")).all() and (before == ord("{")).all())
 
 
-def _flags(records: list[_Record]) -> npt.NDArray[np.uint32]:
+def _flags(records: list[_Record], parents: list[str | msgspec.UnsetType | None]) -> npt.NDArray[np.uint32]:
     flags = np.zeros(len(records), np.uint32)
     for flag, values in (
         (_SIDECHAIN, [r.isSidechain for r in records]),
-        (_PARENT_NULL, [r.parentUuid is None for r in records]),
+        (_PARENT_NULL, [parent is None for parent in parents]),
     ):
         if True in values:
             flags[np.array(values, bool)] |= flag
@@ -295,7 +288,7 @@ def _add_blocks(
     """List the tool calls and results; returns each record's first block and the flag of records with a result."""
     contents = [m.content if m is not None and isinstance(m.content, list) else () for m in messages]
     blocks = list(chain.from_iterable(contents))
-    kinds = np.array([BLOCK_KIND[b.type] for b in blocks], np.uint8)
+    kinds = np.frombuffer(bytes([BLOCK_KIND[b.type] for b in blocks]), np.uint8)
     results = kinds == _TOOL_RESULT
     uses = (kinds == _USES[0]) | (kinds == _USES[1])
     chosen = np.flatnonzero(results | uses)

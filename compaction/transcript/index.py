@@ -98,6 +98,12 @@ class KeyMemory(dict[Any, int]):
         key = self[text] = key_of(text)
         return key
 
+    def of(self, ids: Sequence[Any]) -> npt.NDArray[np.uint64]:
+        """The keys of many ids (str, None or UNSET)."""
+        for text in set(ids).difference(self):
+            self[text] = key_of(text)
+        return np.fromiter(map(self.__getitem__, ids), np.uint64, len(ids))
+
 
 class HasUsage(Protocol):
     """What `Index.add_usage` needs of a message."""
@@ -208,10 +214,10 @@ class Index:
         rows["offset"] = batch.offsets
         rows["length"] = batch.lengths
         rows["line"] = batch.lines
-        rows["uuid_key"] = [keys[r.uuid] for r in records]
-        rows["parent_key"] = [keys[r.parentUuid] for r in records]
-        rows["message_key"] = [keys[m.id] if m is not None else 0 for m in messages]
-        rows["request_key"] = [keys[r.requestId] for r in records]
+        rows["uuid_key"] = keys.of([r.uuid for r in records])
+        rows["parent_key"] = keys.of([r.parentUuid for r in records])
+        rows["message_key"] = keys.of([m.id if m is not None else None for m in messages])
+        rows["request_key"] = keys.of([r.requestId for r in records])
         rows["timestamp_ms"] = milliseconds([r.timestamp for r in records])
         rows["first_block"] = first_block
         rows["flags"] = flags
@@ -320,13 +326,18 @@ class Index:
         rows["cache_creation"] = _counts([u.cache_creation_input_tokens or 0 for u in usages])
         rows["write_5m"] = _counts([-1 if n is None else n.ephemeral_5m_input_tokens or 0 for n in nested])
         rows["write_1h"] = _counts([-1 if n is None else n.ephemeral_1h_input_tokens or 0 for n in nested])
-        rows["thinking"] = _counts(
-            [-1 if d is None or d.thinking_tokens is None else d.thinking_tokens for d in details]
-        )
-        rows["web_search"] = np.minimum(
-            _counts([0 if s is None else s.web_search_requests or 0 for s in server]), 65535
-        )
-        rows["web_fetch"] = np.minimum(_counts([0 if s is None else s.web_fetch_requests or 0 for s in server]), 65535)
+        rows["thinking"] = -1
+        # What few sessions have is left out where the whole batch has none of it.
+        if any(details):
+            rows["thinking"] = _counts(
+                [-1 if d is None or d.thinking_tokens is None else d.thinking_tokens for d in details]
+            )
+        if any(server):
+            for name, counts in (
+                ("web_search", [0 if s is None else s.web_search_requests or 0 for s in server]),
+                ("web_fetch", [0 if s is None else s.web_fetch_requests or 0 for s in server]),
+            ):
+                rows[name] = np.minimum(_counts(counts), 65535)
         rows["speed"] = self.words.of([u.speed for u in usages])
         rows["geo"] = self.words.of([u.inference_geo for u in usages])
         rows["tier"] = self.words.of([u.service_tier for u in usages])
@@ -441,17 +452,34 @@ def _counts(values: list[int]) -> npt.NDArray[np.int64]:
         return np.array([max(-_I32, min(v, _I32)) for v in values], np.int64)
 
 
+_EPOCH = "1970-01-01T00:00:00.000Z"
+"""A time as the client writes it, and what stands for one that is missing."""
+
+
 def milliseconds(times: list[str | None]) -> Any:
     """ISO 8601 times as milliseconds since 1970 (UTC); 0 where there is none or it cannot be read."""
-    texts = [t[:-1] if t is not None and t[-1:] == "Z" else t or "NaT" for t in times]
-    usual = len("2026-08-01T10:00:56.123")
-    try:
-        if not set(map(len, texts)) <= {usual, len("NaT")}:
-            raise ValueError("an unusual form among them")
-        stamps = np.array(texts, "datetime64[ms]")
-    except ValueError:
+    stamps = _usual_times([_EPOCH if t is None else t for t in times])
+    if stamps is None:
         stamps = np.array([_one_time(t) for t in times], "datetime64[ms]")
     return np.where(np.isnat(stamps), 0, stamps.astype("<i8"))
+
+
+def _usual_times(texts: list[str]) -> npt.NDArray[Any] | None:
+    """Times of which each has the form of `_EPOCH`, read together; None when one has another."""
+    if not texts or set(map(len, texts)) != {len(_EPOCH)}:
+        return None
+    characters = "".join(texts)
+    # An array of bytes forgets NUL characters at an end.
+    if not characters.isascii() or "\0" in characters:
+        return None
+    rows = np.frombuffer(characters.encode(), np.uint8).reshape(len(texts), len(_EPOCH))
+    if (rows[:, -1] != ord("Z")).any():
+        return None
+    try:
+        # Without the letter: numpy reads every time as UTC, and warns of one that says so.
+        return np.ascontiguousarray(rows[:, :-1]).view(f"S{len(_EPOCH) - 1}")[:, 0].astype("datetime64[ms]")
+    except ValueError:
+        return None
 
 
 def _one_time(text: str | None) -> np.datetime64:

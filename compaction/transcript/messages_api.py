@@ -39,10 +39,12 @@ class MessagesApi:
 
     def recognises(self, head: bytes, source: Source) -> bool:
         start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-        if not start.startswith(b"{") or (b'"messages"' not in head and source.size() <= len(head)):
+        if not start.startswith(b"{") or _LINE.match(start):
+            return False  # the first line is a record
+        if b'"messages"' not in head and source.size() <= len(head):
             return False
-        if _LINE.match(start) or (b"\n" in start and source.size() > len(head) and _is_object(start)):
-            return False  # the first line is a record, or a whole object and more follows: lines, not one document
+        if b"\n" in start and source.size() > len(head) and _is_object(start):
+            return False  # a whole object and more follows: lines, not one document
         return message_spans(source.read(0, source.size())) is not None
 
     def index(self, source: Source, index: Index, at: Position, progress: Progress) -> Iterator[None]:

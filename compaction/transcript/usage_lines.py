@@ -104,8 +104,8 @@ def _add(index: Index, records: list[Record], offsets: list[int], lengths: list[
     rows = np.zeros(len(records), RECORD)
     types = [r.type if r.data is None or r.data.type is None else f"{r.type}/{r.data.type}" for r in records]
     rows["offset"], rows["length"] = offsets, lengths
-    rows["message_key"] = [keys[m.id] if m is not None else 0 for m in messages]
-    rows["request_key"] = [keys[r.requestId] for r in records]
+    rows["message_key"] = keys.of([m.id if m is not None else None for m in messages])
+    rows["request_key"] = keys.of([r.requestId for r in records])
     rows["timestamp_ms"] = milliseconds([r.timestamp for r in records])
     rows["flags"] = [
         (Flag.SIDECHAIN if r.isSidechain else 0)
